@@ -79,15 +79,16 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
                     "facts; no box has so many")
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
     findings, why = _judged(stored, spec)
+    code = "other-spec"
     if pushed and spec is None:
-        why = _OWN
+        code, why = "sent-spec", _OWN
     worst = outcomes(findings)
     bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
     # All ports of a box have the same one.
     remedy_texts = cache(lambda remedy: _for_control_node(remedy, answer.host))
     problems = tuple(_problem(finding, hidden, remedy_texts(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
     if why:
-        problems = (Problem("spec-present", answer.host, "unknown", why, code="other-spec"), *problems)
+        problems = (Problem("spec-present", answer.host, "unknown", why, code=code), *problems)
         worst = {**worst, "spec": "unknown"}
     failed = {name: reason for name, reason in unknown.items() if reason.absence not in _NO_FAILURE}
     status, reason = answer.status, answer.reason

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.facts.trees import Machine, full
 
 from tunecheck.facts.kernel.boot import boot
+from tunecheck.model.absence import Absence
 
 _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
@@ -69,6 +70,6 @@ def test_the_kernel_that_the_default_entry_starts(path: str, release: str) -> No
 
 def test_no_loader_and_a_closed_one_are_unknown() -> None:
     machine = _without_grub().gone("list", "/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
-    assert boot(machine.host(), "6.12.1").generated.reason == "no boot loader found"
+    assert boot(machine.host(), "6.12.1").generated.absence is Absence.NO_BOOT_LOADER
     machine.gone("list", "/boot/loader/entries", reason="no permission")
-    assert boot(machine.host(), "6.12.1").generated.reason == "no permission"
+    assert boot(machine.host(), "6.12.1").generated.absence is Absence.NO_PERMISSION

@@ -102,7 +102,7 @@ def test_a_fact_that_is_newer_than_the_snapshot_is_no_evidence() -> None:
     del data["fact"], data["part"]
     found = decode(Kinds, data)
     assert found.part is None and found.fact.value is None
-    assert found.fact.why() == "fact: not in this snapshot: it was made by an older tunecheck"
+    assert (found.fact.source, found.fact.absence) == ("fact", Absence.OLDER)
 
 
 def _spec(machine: Machine, name: str) -> Frozen:

@@ -83,7 +83,8 @@ def test_the_tasks_of_this_machine(live: LiveHost) -> None:
 
 def test_nothing_is_asked_where_there_is_no_nvidia() -> None:
     host = RecordedHost({})
-    assert processes.processes(host, False).reason == packages.packages(host, False).installed.reason == "not asked for"
+    for fact in (processes.processes(host, False), packages.packages(host, False).installed):
+        assert fact.absence is Absence.NOT_ASKED
     assert driver_parts.driver_parts(host, False, ("6.1",)).modules == {}
 
 

@@ -23,6 +23,7 @@ from tunecheck.facts.snapshot_file import Stored, packed, unpack
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.prefetch import DPKG
 from tunecheck.host.recording import load_recording
+from tunecheck.model.absence import Absence
 from tunecheck.model.fact import Fact
 from tunecheck.spec.frozen import Frozen
 
@@ -72,11 +73,11 @@ def test_a_real_machine(name: str) -> None:
     if name.endswith(".zst"):
         assert flat.known["driver.loaded"] == "580.159.04" and flat.known["gpu.name"] == {"NVIDIA H200": 2}
         assert flat.known["gpu.nvlinks"] == {"18": 2} and flat.known["kernel.cmdline.console"] == ["ttyS0"]
-        assert flat.why("gpu.uuids") == "NVML uuid: left out of a recording without names"
+        assert flat.unknown["gpu.uuids"].absence is Absence.LEFT_OUT
     else:
-        assert (flat.why("gpu.name") or "").startswith("NVML: not recorded")
+        assert flat.unknown["gpu.name"].absence is Absence.NOT_RECORDED
     assert len(config(flat)) > (80 if name.endswith(".zst") else 30)
-    assert not any("not understood" in why for why in flat.unknown.values())
+    assert not any(why.absence is Absence.NOT_UNDERSTOOD for why in flat.unknown.values())
     assert all(_kind(each) for each in flat.known)
 
 
@@ -110,12 +111,13 @@ def test_a_board_without_an_answer_makes_counts_unknown() -> None:
     machine.nvml["gpus"][2]["errors"] = {"vbios": "GPU_IS_LOST"}
     del machine.nvml["gpus"][2]["values"]["vbios"]
     flat = flatten(stored(machine, big_spec()))
-    assert flat.why("gpu.vbios") == f"NVML {GPUS[2]} vbios: GPU_IS_LOST" and "gpu.ecc" in flat.known
+    lost = flat.unknown["gpu.vbios"]
+    assert lost.absence is Absence.LOST and GPUS[2] in lost and "gpu.ecc" in flat.known
     del machine.nvml["gpus"][2]
     machine.nvml["pairs"] = []
     machine.nvml["errors"] = {"gpu 2": "GPU_IS_LOST"}
     flat = flatten(stored(machine, big_spec()))
-    assert flat.why("gpu.count") == "NVML gpu 2: GPU_IS_LOST" and flat.known["pcie.accelerators"] == {GPU: 8}
+    assert flat.unknown["gpu.count"].absence is Absence.LOST and flat.known["pcie.accelerators"] == {GPU: 8}
     machine.nvml["gpus"][0]["values"].pop("ecc_mode")
     machine.nvml["errors"] = {}
     for gpu in machine.nvml["gpus"]:
@@ -176,21 +178,23 @@ def test_absent_and_unknown_are_kept_apart() -> None:
     broken = trees.driver(full(switch(0)))
     broken.runs[DPKG] = reason_of_text("timed out after 10 s")
     flat = flatten(stored(broken))
-    assert flat.why("package.nvidia-utils-595") == "dpkg-query: timed out after 10 s"
+    unread = flat.why("package.nvidia-utils-595")
+    assert unread and unread.absence is Absence.TIMED_OUT
     assert flat.why("package.linux-image-6.12.1") is None
     less = unpack(packed(Stored(gather(full(switch()).host(), None, False), None)))
-    assert "`tunecheck topo`" in (flatten(less).why("driver.loaded") or "")
+    assert flatten(less).unknown["driver.loaded"].absence is Absence.OLDER
 
 
 def test_a_box_without_nvidia_is_not_half_known() -> None:
     """NVML is asked for any accelerator that the spec names, also a stand-in."""
     why = "not present: the NVIDIA driver is not loaded"
-    for machine, expected in ((full(Machine()), None), (full(switch()), why)):
+    for machine, expected in ((full(Machine()), None), (full(switch()), Absence.NO_DRIVER)):
         seen = stored(machine)
         dark: Fact[Any] = Fact(None, "NVML", reason_of_text(why))
         flat = flatten(replace(seen, snapshot=replace(seen.snapshot, nvml=dark, p2p=dark, topo_text=dark)))
         for name in ("driver.nvml", "gpu.name", "p2p.read", "pcie.relation_told"):
-            assert flat.why(name) == (expected and f"NVML: {why}"), name
+            told = flat.unknown.get(name)
+            assert (told and told.absence) is expected, name
             assert (name in flat.known) == (expected is None)
 
 
@@ -199,13 +203,14 @@ def test_an_older_snapshot_says_nothing_of_newer_facts() -> None:
     for name in ("identity", "serving"):
         del document["snapshot"]["host"][name]
     flat = flatten(unpack(json.dumps(document).encode()))
-    assert flat.why("serving.revision") == "serving: not in this snapshot: it was made by an older tunecheck"
-    assert flat.why("serving.flag.--tp") is not None
+    for name in ("serving.revision", "serving.flag.--tp"):
+        why = flat.why(name)
+        assert why and why.absence is Absence.OLDER, name
 
 
 def test_a_log_without_its_start_says_nothing_of_the_boot() -> None:
     flat = flatten(stored(full(switch(), log="[   99.000000] something later\n")))
-    assert flat.why("kernel.rejected") == "dmesg: the log does not reach back to the boot"
+    assert flat.unknown["kernel.rejected"].absence is Absence.LOG_TOO_SHORT
     assert flat.known["kernel.log_whole"] is False
 
 

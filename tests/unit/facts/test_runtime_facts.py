@@ -46,13 +46,13 @@ def test_a_specification_on_this_machine(tmp_path: Path, live: LiveHost, monkeyp
     (spec,) = found.cdi.value
     assert (spec.kind, spec.devices, spec.drivers) == ("nvidia.com/gpu", ("0", "1", "all"), ("595.71.05",))
     assert "/dev/null" not in spec.missing and spec.missing[0].endswith("libcuda.so.595.71.05")
-    assert found.storage.reason == "not asked for"
+    assert found.storage.absence is Absence.NOT_ASKED
 
 
 @pytest.mark.skipif(not shutil.which("dpkg-query"), reason="no dpkg")
 def test_what_dpkg_lists_around_the_driver(live: LiveHost) -> None:
     found = packages.packages(live, False)
-    assert found.others.known and found.installed.reason == "not asked for"
+    assert found.others.known and found.installed.absence is Absence.NOT_ASKED
     assert all(package.version for package in found.others.value or ())
 
 

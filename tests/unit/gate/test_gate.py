@@ -46,49 +46,48 @@ def test_a_fresh_pass_of_this_box_opens() -> None:
 
 
 @pytest.mark.parametrize(("found", "now", "spec", "says"), [
-    ({}, {"boot_id": known("boot-2", "")}, SPEC, "is of another boot"),
-    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, SPEC, "is of another boot"),
-    ({}, {"uptime": known(1301.0, "")}, SPEC, "the pass is 901 s old, at most 900 s"),
-    ({}, {"uptime": known(300.0, "")}, SPEC, "the pass is -100 s old"),
-    ({}, {"uptime": absent("/proc/uptime", Absence.NO_PERMISSION)}, SPEC, "the age of the pass is unknown"),
-    ({}, {}, "sha256:" + "6" * 64, "given for another specification"),
-    ({}, {"driver": known("580.95.05", "")}, SPEC, "the driver changed since: 595.71.05 then, 580.95.05 now"),
-    ({}, {"gpus": known(("0000:41:00.0 GPU-a",), "")}, SPEC, "the GPUs changed since"),
-    ({}, {"gpus": absent("/proc/driver", Absence.TIMED_OUT.because("timed out"))}, SPEC, "the GPUs cannot be read"),
-    ({}, {"cmdline": known("root=/dev/vda iommu=pt", "")}, SPEC, "the kernel command line changed since"),
+    ({}, {"boot_id": known("boot-2", "")}, SPEC, "boot"),
+    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, SPEC, "boot"),
+    ({}, {"uptime": known(1301.0, "")}, SPEC, "901 s|900 s"),
+    ({}, {"uptime": known(300.0, "")}, SPEC, "-100 s"),
+    ({}, {"uptime": absent("/proc/uptime", Absence.NO_PERMISSION)}, SPEC, "age"),
+    ({}, {}, "sha256:" + "6" * 64, "specification"),
+    ({}, {"driver": known("580.95.05", "")}, SPEC, "595.71.05|580.95.05"),
+    ({}, {"gpus": known(("0000:41:00.0 GPU-a",), "")}, SPEC, "GPUs"),
+    ({}, {"gpus": absent("/proc/driver", Absence.TIMED_OUT.because("timed out"))}, SPEC, "/proc/driver"),
+    ({}, {"cmdline": known("root=/dev/vda iommu=pt", "")}, SPEC, "kernel command line"),
     ({"exit_code": 1, "reasons": ("acs-redirect: 0000:40:01.1 redirects",)}, {}, SPEC,
-     "did not pass: acs-redirect: 0000:40:01.1 redirects"),
-    ({"exit_code": 3}, {}, SPEC, "did not pass: exit code 3"),
+     "acs-redirect: 0000:40:01.1 redirects"),
+    ({"exit_code": 3}, {}, SPEC, "exit code 3"),
 ])
 def test_what_closes_it(found: dict[str, Any], now: dict[str, Any], spec: str, says: str) -> None:
     reasons = judge.of_pass(dataclasses.replace(PASS, **found), dataclasses.replace(NOW, **now), spec, 900)
     assert len(reasons) == 1
-    assert says in reasons[0]
+    assert all(each in reasons[0] for each in says.split("|")), reasons
 
 
 @pytest.mark.parametrize(("recipe", "image", "model", "says"), [
     ({}, known(IMAGE, ""), (), None),
     ({"status": "draft"}, known(IMAGE, ""), (), "only a pinned image and model"),
     ({"image": Image("a/b:1")}, known(IMAGE, ""), (), "only a pinned image and model"),
-    ({"requires": Requires(gpus=4)}, known(IMAGE, ""), (), "needs 4 GPUs, this box shows 2"),
+    ({"requires": Requires(gpus=4)}, known(IMAGE, ""), (), "4 GPUs|2"),
     ({}, absent("podman image inspect", Absence.NOT_PRESENT), (), "is not on this box"),
-    ({}, absent("podman image inspect", Absence.TIMED_OUT.because("timed out")), (),
-     "could not be looked for (podman image inspect: timed out)"),
-    ({}, known("sha256:" + "2" * 64, ""), (), "the recipe pins sha256:111"),
-    ({}, known(IMAGE, ""), ("x cannot be read", "y cannot be read"), "model a/b: x cannot be read (and 1 more files)"),
+    ({}, absent("podman image inspect", Absence.TIMED_OUT.because("timed out")), (), "podman image inspect"),
+    ({}, known("sha256:" + "2" * 64, ""), (), "sha256:111"),
+    ({}, known(IMAGE, ""), ("x cannot be read", "y cannot be read"), "a/b: x cannot be read"),
 ])
 def test_the_recipe(recipe: dict[str, Any], image: Fact[str], model: tuple[str, ...], says: str | None) -> None:
     reasons = judge.of_recipe(dataclasses.replace(RECIPE, **recipe), NOW, judge.Offer(image, model))
     assert len(reasons) == (0 if says is None else 1)
-    assert says is None or says in reasons[0]
+    assert says is None or all(each in reasons[0] for each in says.split("|")), reasons
 
 
 @pytest.mark.parametrize(("boards", "overrides", "says"), [
     ((Board("NVIDIA RTX PRO 6000", "12.0", 97887),) * 2, {}, None),
-    ((Board("NVIDIA B200", "10.0", 183359),) * 2, {}, "gpu-capability: the recipe is for 12.0; this box has 2 x N"),
-    ((Board("NVIDIA L4", "8.9", 23034),) * 2, {"gpu-capability": "tried"}, "gpu-memory: the recipe needs 96 GiB"),
+    ((Board("NVIDIA B200", "10.0", 183359),) * 2, {}, "gpu-capability: "),
+    ((Board("NVIDIA L4", "8.9", 23034),) * 2, {"gpu-capability": "tried"}, "gpu-memory: "),
     # What the box does not tell is not good either, until somebody takes it upon himself.
-    ((Board("NVIDIA New", None, 97887),) * 2, {}, "or state overrides.gpu-capability with a reason"),
+    ((Board("NVIDIA New", None, 97887),) * 2, {}, "overrides.gpu-capability"),
     ((Board("NVIDIA New", None, 97887),) * 2, {"gpu-capability": "as RTX PRO, tried"}, None),
 ])
 def test_a_recipe_for_other_boards_is_not_handed_over(boards: tuple[Board, ...], overrides: dict[str, str],
@@ -108,7 +107,7 @@ def test_the_hand_over_asks_this_machine(tmp_path: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False,
                           env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
-    assert "recipe tiny needs 1 GPUs" in done.stderr or "gpu-capability: the recipe is for 99.9" in done.stderr
+    assert "recipe tiny " in done.stderr or ("gpu-capability: " in done.stderr and "99.9" in done.stderr)
 
 
 def test_the_state_of_a_box_with_gpus() -> None:
@@ -153,7 +152,7 @@ def test_a_whole_model_is_read_once(tmp_path: Path) -> None:
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert problems(str(tmp_path), model, memory) == []
     os.utime(file)
-    assert "is not the pinned file" in problems(str(tmp_path), model, memory)[0].text
+    assert [each.file for each in problems(str(tmp_path), model, memory)] == ["sub/model.gguf"]
 
 
 @pytest.mark.parametrize(("damage", "says"), [

@@ -16,6 +16,7 @@ from tunecheck.host import bundle_1 as module
 from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordingHost, load_recording
+from tunecheck.model.absence import Absence
 
 
 def _ask_everything(host: Host, folder: Path) -> list[object]:
@@ -27,7 +28,7 @@ def _ask_everything(host: Host, folder: Path) -> list[object]:
         try:
             answers.append(ask())
         except Unreadable as error:
-            answers.append((error.path, error.reason))
+            answers.append((error.path, error.reason, error.absence))
     return answers
 
 
@@ -43,8 +44,9 @@ def test_a_replay_answers_like_the_machine(tmp_path: Path) -> None:
     replayed = load_recording(str(tmp_path / "rec"))
     assert _ask_everything(replayed, folder) == live
     assert Completed(("sh", "-c", "echo x; exit 4"), 4, "x\n", "") in live
-    with pytest.raises(Unreadable, match="not recorded"):
+    with pytest.raises(Unreadable) as refused:
         replayed.read_bytes("/never/asked")
+    assert refused.value.absence is Absence.NOT_RECORDED
 
 
 def test_every_host_is_a_host() -> None:

@@ -19,6 +19,7 @@ from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import unpack
 from tunecheck.host.recording import RecordingHost
 from tunecheck.host.redact import redacted
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.pci.pci import acs, without_serial_number
 from tunecheck.parsers.text import secrets
 from tunecheck.parsers.text.redact import Redactor
@@ -158,8 +159,9 @@ def test_registers_stay_and_the_serial_number_in_them_does_not() -> None:
 def test_what_is_no_text_is_left_out_with_the_reason() -> None:
     loader, vpd = "/sys/firmware/efi/efivars/LoaderInfo-1", "/sys/x/vpd"
     kept = redacted(Answers(reads={vpd: b"\x82\x00SN123\0", loader: b"\7\0\0\0s\0"}))
-    with pytest.raises(Unreadable, match="left out of a redacted recording"):
+    with pytest.raises(Unreadable) as refused:
         kept.host().read_bytes(vpd)
+    assert refused.value.absence is Absence.LEFT_OUT
     assert kept.host().read_bytes(loader) == b"\7\0\0\0s\0"
 
 

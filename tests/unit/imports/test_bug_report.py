@@ -12,6 +12,7 @@ from tests.unit.imports.test_import import LOG, SMI, TOPO, run
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.nvidia.bug_report import sections
 
 RULE = "_" * 44 + "\n\n"
@@ -87,7 +88,7 @@ def test_a_report_is_judged_like_a_box(report: str) -> None:
     assert snapshot.hostname.value == "rig"
     kernel = snapshot.host.kernel
     assert (kernel.release.value, kernel.cmdline.value) == ("6.8.0-45-generic", ("root=/dev/sda1", "ro", "pci=noacs"))
-    assert kernel.lockdown.reason == "no permission"
+    assert kernel.lockdown.absence is Absence.NO_PERMISSION
     assert kernel.log.value is not None
     assert list(kernel.log.value.rejected) == ["pci=noacs"]
     assert (snapshot.host.driver.version.value, snapshot.host.driver.flavour.value) == ("595.58.03", "open")
@@ -131,4 +132,4 @@ def test_boards_alone_do_not_make_a_machine(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(RULE + HEAD + RULE + "lspci -d \"10de:*\" -v -xxx\n\n"
                                 + box("acs-iommu")[box("acs-iommu").index("03:00.0 "):])
     (pair,) = gather(load_import(str(tmp_path / "a")), None, False).topology.pairs
-    assert "no host bridge is listed, so these are only some devices" in (pair.relation.reason or "")
+    assert pair.relation.absence is Absence.NOT_IN_IMPORT

@@ -11,6 +11,7 @@ from tests.unit.imports.test_import import folder, found
 from tunecheck.facts.snapshot import HostFacts
 from tunecheck.host.imported.kinds import recognise
 from tunecheck.host.imported.machine import load_import
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.kernel.cpulist import show
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -82,7 +83,7 @@ def test_prompts_name_the_file_that_follows(tmp_path: Path) -> None:
     facts = host(tmp_path, text)
     assert facts.kernel.cmdline.value == ("console=hvc0", "strange")
     assert facts.platform.smt.value == "off"
-    assert facts.kernel.lockdown.reason == "no permission"
+    assert facts.kernel.lockdown.absence is Absence.NO_PERMISSION
     assert facts.platform.numa_balancing.missing
 
 
@@ -103,8 +104,7 @@ def test_lscpu(tmp_path: Path) -> None:
 def test_lscpu_in_another_language_says_nothing(tmp_path: Path) -> None:
     assert recognise(LSCPU.replace("Architecture", "Architektur").replace("On-line CPU", "Liste der CPU")) is None
     facts = host(tmp_path, LSCPU.replace("Off-line CPU(s) list:   15\n", "\n"), LOG).platform
-    assert facts.present.value is None
-    assert "lscpu" in (facts.present.reason or "")
+    assert facts.present.absence is Absence.NOT_IN_IMPORT and "lscpu" in (facts.present.reason or "")
 
 
 def test_numactl(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_log_tells_by_its_words_and_never_by_its_silence(tmp_path: Path) -> No
     """A line may be gone: a good clock and an open kernel are not concluded from one, a bad clock and a lock are."""
     facts = host(tmp_path, box("acs-iommu"), LOG)
     assert (facts.kernel.clocksource.value, facts.kernel.lockdown.value) == (None, None)
-    assert "add: " in facts.kernel.lockdown.why()
+    assert facts.kernel.lockdown.absence is facts.kernel.clocksource.absence is Absence.NOT_IN_IMPORT
     bad = ("[    0.1] Kernel is locked down from EFI Secure Boot mode; see man kernel_lockdown.7\n"
            "[    9.1] clocksource: Switched to clocksource hpet\n")
     facts = host(tmp_path, box("acs-iommu"), LOG + bad)
@@ -142,11 +142,14 @@ def test_the_real_box_of_eight() -> None:
         "numa-nodes": "pass", "iommu-mode": "skip", "kernel-lockdown": "unknown",
         "clocksource": "unknown", "smt": "skip",
         "numa-balancing": "warn", "memlock": "unknown"}
-    assert "CPU 239 did not come up" in told["cpu-lost"].message
-    assert "12 of 16 ports" in told["iommu-trap"].message
-    assert "2 NUMA nodes on 2 socket(s), 1 per socket; accelerators on nodes 0, 1" in told["numa-nodes"].message
-    assert "SMT is on" in told["smt"].message
-    assert "no IOMMU group" in told["iommu-mode"].message
+    assert (told["cpu-lost"].code, told["cpu-lost"].observed) == ("no-interrupt-remapping", "0-238,240-255")
+    assert (told["iommu-trap"].code, told["iommu-trap"].observed) == ("kernel-turns-acs-on", "amd_iommu=off iommu=off")
+    assert "12 of 16" in told["iommu-trap"].text, "the ports that lack it"
+    nodes = case.snapshot.host.platform.nodes.value if case.snapshot.host else None
+    assert [node.number for node in nodes or ()] == [0, 1] and told["numa-nodes"].code == "ok"
+    assert told["smt"].code == told["iommu-mode"].code == "not-declared"
+    assert case.snapshot.host and case.snapshot.host.platform.smt.value == "on"
+    assert (told["iommu-mode"].observed, told["iommu-mode"].subject.count(", ")) == ("none", 7)
 
 
 @pytest.mark.parametrize("texts", [(0, 1), (1, 0)])

@@ -17,6 +17,7 @@ from tests.unit.imports.test_fuzz import _EDITS, _RUNS, damaged
 from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.nvidia.nvml_keys import KEYS
 from tunecheck.parsers.nvidia.smi_query import parse_query
 from tunecheck.rules import judge
@@ -135,7 +136,8 @@ def test_in_a_folder_and_in_a_bug_report(tmp_path: Path) -> None:
     (tmp_path / "smi.txt").unlink()
     found = nvml(load_import(str(tmp_path / "report.log.gz")), True).value
     assert found is not None
-    assert [gpu.fact("remap_failed").reason for gpu in found.gpus if gpu.bdf == "0000:07:00.0"] == ["NOT_SUPPORTED"]
+    assert [gpu.fact("remap_failed").absence for gpu in found.gpus if gpu.bdf == "0000:07:00.0"] == [
+        Absence.NOT_SUPPORTED]
 
 
 @pytest.mark.parametrize(("parts", "count", "bar1"), [

@@ -12,6 +12,7 @@ from tunecheck.facts.pci.topology import topology
 from tunecheck.host.imported.machine import ImportedHost
 from tunecheck.host.imported.sysfs import synthesise
 from tunecheck.host.imported.texts import Texts
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.pci.pci import acs
 
 LAYOUTS = ("switch1", "numa2", "phb", "acs-iommu")
@@ -71,27 +72,28 @@ def test_an_unknown_name_is_not_none_of_the_wanted_ones() -> None:
     text = re.sub(r" \[[0-9a-f]{4}(?::[0-9a-f]{4})?\]", "", lab("switch1"))
     found = topology(host(text), ("10de:2bb1",))
     assert found.accelerators.value == () and len(found.unidentified) == 2
-    assert "add: sudo lspci -nnvvv" in found.unidentified[0].why
+    assert "sudo lspci -nnvvv" in found.unidentified[0].why
 
 
 def ports(text: str) -> dict[str, str]:
-    return {bdf: bridge.acs.reason or ("none" if bridge.acs.value is None else f"{bridge.acs.value.ctl:04x}")
+    """Of every port its ACS control register, "none", or the absence's code and the command that would show it."""
+    return {bdf: f"{bridge.acs.absence.value}: {str(bridge.acs.reason).rpartition(': ')[2]}" if bridge.acs.absence else
+            ("none" if bridge.acs.value is None else f"{bridge.acs.value.ctl:04x}")
             for bdf, bridge in topology(host(text), ()).bridges.items()}
 
 
 def test_no_root_is_unknown_and_says_what_to_add() -> None:
     text = re.sub(r"(?m)^\tCapabilities: \[.*\n(?:\t\t.*\n)*", "", lab("acs-iommu"))
     text = re.sub(r"(?m)^(\tStatus: Cap\+.*\n)", r"\1\tCapabilities: <access denied>\n", text)
-    reasons = set(ports(text).values())
-    assert reasons == {"not in the import (lspci ran without root); add: sudo lspci -vvv"}
-    link = pci.device(host(text), "0000:03:00.0").link
-    assert link.width.reason == "not in the import (the link is not shown); add: sudo lspci -vvv"
+    assert set(ports(text).values()) == {"not-in-import: sudo lspci -vvv"}
+    assert pci.device(host(text), "0000:03:00.0").link.width.absence is Absence.NOT_IN_IMPORT
 
 
 def test_fewer_details_are_unknown() -> None:
-    assert "registers are not shown" in ports(re.sub(r"\t+ACSC.*\n", "", lab("acs-iommu")))["0000:02:00.0"]
+    less = re.sub(r"\t+ACSC.*\n", "", lab("acs-iommu"))
+    assert ports(less)["0000:02:00.0"] == "not-in-import: sudo lspci -vvv"
     bare = re.sub(r"(?m)^\tCapabilities: \[\w{3} .*\n(?:\t\t.*\n)*", "", lab("acs-iommu"))
-    assert "no extended capability is shown" in ports(bare)["0000:02:00.0"]
+    assert ports(bare)["0000:02:00.0"] == "not-in-import: sudo lspci -xxxx", "a text cannot prove that there is none"
 
 
 @pytest.mark.parametrize("lost", ["0000:00:04.0", "0000:01:00.0", "0000:02:00.0", "0000:00:00.0"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,87 +94,92 @@ _TABLE = """
 """
 
 
+#: Each code's outcome.
+_OUTCOMES = {"ok": "pass", "claimed": "unknown", "counting-unknown": "unknown", "contradiction": "fail",
+             "asked-not-delivered": "warn", "client-tokenizer": "warn", "counted-in-engine": "warn"}
+#: A file, the code of its usage, and the figures that stand beside it.
 _CASES: list[tuple[Any, str, str]] = [
-    (_VLLM, "unknown", "the file keeps neither texts nor a second count"),
-    ({**_VLLM, "generated_texts": ["x" * 4000], "output_lens": [500, 500]}, "pass", "4.00 characters a token"),
-    ({**_VLLM, "output_throughput": 480.0}, "fail", "1000 tokens / 10.000 s = 100.00, the file says 480.00"),
-    ({**_VLLM, "output_lens": [100, 108]}, "fail", "its requests have 208 tokens together"),
+    (_VLLM, "claimed", ""),
+    ({**_VLLM, "generated_texts": ["x" * 4000], "output_lens": [500, 500]}, "ok", "4.00"),
+    ({**_VLLM, "output_throughput": 480.0}, "contradiction", "1000 10.000 100.00 480.00"),
+    ({**_VLLM, "output_lens": [100, 108]}, "contradiction", "208"),
     # Reasoning that its chat client does not keep, or tokens behind an ignored end: nobody is accused.
-    ({**_VLLM, "generated_texts": ["x" * 400]}, "unknown", "1000 tokens for 400 characters of text"),
-    ({**_VLLM, "generated_texts": [""]}, "unknown", "keeps no reasoning"),
-    ({**_VLLM, "generated_texts": ["x" * 9500]}, "fail", "1000 tokens for 9500 characters of text"),
-    ({**_VLLM, "num_prompts": 5}, "unknown", "3 of its requests failed"),
-    ({**_VLLM, "errors": ["", "Bad Gateway"]}, "unknown", "1 of its requests failed"),
-    ({**_VLLM, "completed": 0, "failed": 2, "total_output_tokens": 0, "output_throughput": 0.0}, "unknown",
-     "2 of its requests failed"),
-    (_VLLM_TIMES, "unknown", "without a figure of generated tokens"),
-    ([_SGLANG, {}], "unknown", "1 of 2 entries of the file cannot be read"),
-    ({**_VLLM, "failed": 3}, "unknown", "3 of its requests failed"),
-    ({**_VLLM, "duration": 0.0}, "unknown", "no tokens or no time"),
-    (_SGLANG, "pass", "its own tokenizer makes 990 of the text"),
+    ({**_VLLM, "generated_texts": ["x" * 400]}, "counting-unknown", "1000 400"),
+    ({**_VLLM, "generated_texts": [""]}, "counting-unknown", "0 0.00"),
+    ({**_VLLM, "generated_texts": ["x" * 9500]}, "contradiction", "1000 9500"),
+    ({**_VLLM, "num_prompts": 5}, "counting-unknown", "3"),
+    ({**_VLLM, "errors": ["", "Bad Gateway"]}, "counting-unknown", "1 1 1"),
+    ({**_VLLM, "completed": 0, "failed": 2, "total_output_tokens": 0, "output_throughput": 0.0}, "counting-unknown",
+     "2"),
+    (_VLLM_TIMES, "counting-unknown", ""),
+    ([_SGLANG, {}], "counting-unknown", "1 1 2 2"),
+    ({**_VLLM, "failed": 3}, "counting-unknown", "3"),
+    ({**_VLLM, "duration": 0.0}, "counting-unknown", ""),
+    (_SGLANG, "ok", "990"),
     # Over the OpenAI API its count may be the length that it asked for, and usage that never came proves nothing.
-    (_SGLANG_ASKED, "warn", "544 tokens, and its own tokenizer makes 512 of the text"),
-    ({name: held for name, held in _SGLANG.items() if name != "backend"}, "warn", "does not ask for usage"),
-    ({**_SGLANG, "backend": "vllm-chat"}, "warn", "it counts the length that it asked for"),
-    ({**_SGLANG, "backend": "sglang-native"}, "pass", "the engine's count in each event of /generate"),
-    ({**_SGLANG_ASKED, "total_output_tokens_retokenized": 256}, "unknown", "the answers were shorter than it asked"),
-    ({**_SGLANG_ASKED, "total_output_tokens_retokenized": 0}, "unknown", "keeps nothing of what was delivered"),
-    ({**_SGLANG, "total_output_tokens_retokenized": 210}, "unknown", "tokens behind an end that it asked to ignore"),
-    ({**_SGLANG, "total_output_tokens_retokenized": 1210}, "fail", "its own tokenizer makes 1210 of the text"),
-    (_guidellm("x" * 430), "pass", "4.30 characters a token"),
-    (_guidellm("x" * 43), "unknown", "0.43 a token"),
-    (_guidellm("x" * 990), "fail", "9.90 a token"), (_guidellm("x", kept=0), "unknown", "neither texts nor"),
-    (_AIPERF, "warn", "a tokenizer of their own"),
-    ({**_AIPERF, "input_config": {"endpoint": {"use_server_token_count": True}}}, "unknown", "server's own token"),
+    (_SGLANG_ASKED, "asked-not-delivered", "544 512"),
+    ({name: held for name, held in _SGLANG.items() if name != "backend"}, "asked-not-delivered", ""),
+    ({**_SGLANG, "backend": "vllm-chat"}, "asked-not-delivered", ""),
+    ({**_SGLANG, "backend": "sglang-native"}, "ok", ""),
+    ({**_SGLANG_ASKED, "total_output_tokens_retokenized": 256}, "counting-unknown", "544 256"),
+    ({**_SGLANG_ASKED, "total_output_tokens_retokenized": 0}, "counting-unknown", ""),
+    ({**_SGLANG, "total_output_tokens_retokenized": 210}, "counting-unknown", "1000 210"),
+    ({**_SGLANG, "total_output_tokens_retokenized": 1210}, "contradiction", "1210"),
+    (_guidellm("x" * 430), "ok", "4.30"),
+    (_guidellm("x" * 43), "counting-unknown", "0.43"),
+    (_guidellm("x" * 990), "contradiction", "9.90"), (_guidellm("x", kept=0), "claimed", ""),
+    (_AIPERF, "client-tokenizer", ""),
+    ({**_AIPERF, "input_config": {"endpoint": {"use_server_token_count": True}}}, "claimed", ""),
     # Its rates are over another span than its benchmark_duration.
-    (_AIPERF_OWN, "pass", "1024 tokens, and its own tokenizer makes 1024 of the text"),
-    (_AIPERF_SERVER, "unknown", "server's own token count; the file keeps neither"),
-    ({**_AIPERF_SERVER, "input_config": {}}, "unknown", "server's own token count; the file keeps neither"),
-    ({**_AIPERF_OWN, "total_usage_completion_tokens": {"avg": 4915.0}}, "warn", "the server's usage says 4915"),
-    ({**_AIPERF_OWN, "total_usage_completion_tokens": {"avg": 700.0}}, "warn", "the server's usage says 700"),
-    ({**_AIPERF_OWN, "output_token_throughput": {"avg": 480.0}}, "fail", "= 243.50, the file says 480.00"),
-    ({**_AIPERF_OWN, "output_sequence_length": {"avg": 128.0}}, "unknown", "16 of its 32 requests had no text"),
-    ({**_AIPERF, "was_cancelled": True}, "unknown", "it was cancelled"),
-    ({**_AIPERF, "error_summary": [{"error_details": {"code": 500}, "count": 4}]}, "unknown", "4 of its requests"),
-    (_GENAI, "warn", "a tokenizer of their own"),
-    ({**_GENAI, "output_token_throughput": {"avg": 400.0}}, "fail", "= 180.00, the file says 400.00"),
-    (_GENAI_EMPTY, "unknown", "4 of its 16 requests had no text"),
-    ({**_GENAI_EMPTY, "output_token_throughput": {"avg": 500.0}}, "fail", "= 346.46, the file says 500.00"),
-    ({**_GENAI_EMPTY, "output_token_throughput": {}}, "unknown", "it states no rate of tokens"),
-    ({**_AIPERF, "output_token_throughput": {}}, "unknown", "it states no rate of tokens"),
-    ({name: held for name, held in _GENAI.items() if name != "request_count"}, "unknown", "no tokens or no time"),
+    (_AIPERF_OWN, "ok", "1024 1024"),
+    (_AIPERF_SERVER, "claimed", ""),
+    ({**_AIPERF_SERVER, "input_config": {}}, "claimed", ""),
+    ({**_AIPERF_OWN, "total_usage_completion_tokens": {"avg": 4915.0}}, "client-tokenizer", "4915"),
+    ({**_AIPERF_OWN, "total_usage_completion_tokens": {"avg": 700.0}}, "client-tokenizer", "700"),
+    ({**_AIPERF_OWN, "output_token_throughput": {"avg": 480.0}}, "contradiction", "243.50 480.00"),
+    ({**_AIPERF_OWN, "output_sequence_length": {"avg": 128.0}}, "counting-unknown", "16 32"),
+    ({**_AIPERF, "was_cancelled": True}, "counting-unknown", ""),
+    ({**_AIPERF, "error_summary": [{"error_details": {"code": 500}, "count": 4}]}, "counting-unknown", "4"),
+    (_GENAI, "client-tokenizer", ""),
+    ({**_GENAI, "output_token_throughput": {"avg": 400.0}}, "contradiction", "180.00 400.00"),
+    (_GENAI_EMPTY, "counting-unknown", "4 16"),
+    ({**_GENAI_EMPTY, "output_token_throughput": {"avg": 500.0}}, "contradiction", "346.46 500.00"),
+    ({**_GENAI_EMPTY, "output_token_throughput": {}}, "counting-unknown", ""),
+    ({**_AIPERF, "output_token_throughput": {}}, "counting-unknown", ""),
+    ({name: held for name, held in _GENAI.items() if name != "request_count"}, "counting-unknown", ""),
     # The mean of the samples' rates, 150, is not the rate of their mean time, 133.
-    ([{**_BENCH, "n_gen": 100, "avg_ts": 150.0, "samples_ns": [500_000_000, 1_000_000_000]}], "warn", "no server"),
-    ([_BENCH], "warn", "no server, no sampling and no text"),
-    ([{**_BENCH, "avg_ts": 500.0}], "fail", "the file contradicts itself"),
-    ([{**_BENCH, "n_gen": 0, "n_prompt": 512}], "unknown", "without a figure of generated tokens"),
-    (_whole_answers(), "unknown", "neither texts nor a second count"),
-    (_whole_answers(content_text="x" * 4000), "pass", "4.00 characters a token"),
-    (_whole_answers(content_text="x" * 400), "fail", "0.40 a token"),
-    (_whole_answers(e2e_tok_s=480.0), "fail", "the file says 480.00"),
-    (_whole_answers(estimated_tokens=True), "unknown", "it says itself that it estimated"),
-    (_whole_answers(ok=False), "unknown", "1 of its requests failed"),
-    (_EVALSCOPE, "unknown", "neither texts nor a second count"),
-    ({**_EVALSCOPE, "Average output tokens per request": 10.0}, "fail", "= 20.00, the file says 100.00"),
-    (_EVALSCOPE_NEW, "unknown", "neither texts nor a second count"),
-    (_EVALSCOPE_OPEN, "unknown", "neither texts nor a second count"),
-    ({**_EVALSCOPE_NEW, "Output Throughput (tok/s)": 900.0}, "fail", "= 300.00, the file says 900.00"),
-    ({**_EVALSCOPE_NEW, "Failed Requests": 2}, "unknown", "2 of its requests failed"),
-    (_TABLE.replace("79.00 ± 0.20", "**79.00 ± 0.20**"), "warn", "1 of 1 runs"),
-    (_TABLE.replace("±", "\N{REPLACEMENT CHARACTER}").replace("tg128", "pp512+tg128"), "warn", "1 of 1 runs"),
-    (f"{_TABLE}\ntext\n\n| model | test | t/s |\n|---|--:|--:|\n| other | tg64 @ d4096 | 12.5 ± 0.1 |\n", "warn",
-     "2 of 2 runs"),
-    (_TABLE, "warn", "no server, no sampling and no text"),
-    ([{**_BENCH, "samples_ns": [], "avg_ns": 1_000_000_000}], "warn", "no server, no sampling"),
+    ([{**_BENCH, "n_gen": 100, "avg_ts": 150.0, "samples_ns": [500_000_000, 1_000_000_000]}], "counted-in-engine", ""),
+    ([_BENCH], "counted-in-engine", ""),
+    ([{**_BENCH, "avg_ts": 500.0}], "contradiction", "128.00 500.00"),
+    ([{**_BENCH, "n_gen": 0, "n_prompt": 512}], "counting-unknown", ""),
+    (_whole_answers(), "claimed", ""),
+    (_whole_answers(content_text="x" * 4000), "ok", "4.00"),
+    (_whole_answers(content_text="x" * 400), "contradiction", "0.40"),
+    (_whole_answers(e2e_tok_s=480.0), "contradiction", "480.00"),
+    (_whole_answers(estimated_tokens=True), "counting-unknown", ""),
+    (_whole_answers(ok=False), "counting-unknown", "1 1 1"),
+    (_EVALSCOPE, "claimed", ""),
+    ({**_EVALSCOPE, "Average output tokens per request": 10.0}, "contradiction", "20.00 100.00"),
+    (_EVALSCOPE_NEW, "claimed", ""),
+    (_EVALSCOPE_OPEN, "claimed", ""),
+    ({**_EVALSCOPE_NEW, "Output Throughput (tok/s)": 900.0}, "contradiction", "300.00 900.00"),
+    ({**_EVALSCOPE_NEW, "Failed Requests": 2}, "counting-unknown", "2"),
+    (_TABLE.replace("79.00 ± 0.20", "**79.00 ± 0.20**"), "counted-in-engine", "1 1"),
+    (_TABLE.replace("±", "\N{REPLACEMENT CHARACTER}").replace("tg128", "pp512+tg128"), "counted-in-engine", "1 1"),
+    (f"{_TABLE}\ntext\n\n| model | test | t/s |\n|---|--:|--:|\n| other | tg64 @ d4096 | 12.5 ± 0.1 |\n",
+     "counted-in-engine", "2 2"),
+    (_TABLE, "counted-in-engine", ""),
+    ([{**_BENCH, "samples_ns": [], "avg_ns": 1_000_000_000}], "counted-in-engine", ""),
 ]
 
 
-@pytest.mark.parametrize(("data", "outcome", "says"), _CASES)
-def test_each_client(tmp_path: Path, data: Any, outcome: str, says: str) -> None:
+@pytest.mark.parametrize(("data", "code", "figures"), _CASES)
+def test_each_client(tmp_path: Path, data: Any, code: str, figures: str) -> None:
     (tmp_path / "f").write_text(data if isinstance(data, str) else json.dumps(data))
     found = judge(read(str(tmp_path / "f")), Want())
     usage = next(each for each in found if each.id == "usage")
-    assert (usage.outcome, says in usage.text) == (outcome, True), usage
+    assert (usage.outcome, usage.code) == (_OUTCOMES[code], code), usage
+    assert not Counter(figures.split()) - Counter(re.findall(r"\d+(?:\.\d+)?", usage.text)), usage
     assert not any("nonce" in each.text or "NaN" in each.text for each in found)
 
 
@@ -197,7 +204,7 @@ def _accepted(data: Any) -> bool:
     return bool(found) and set(found) <= {"pass", "warn"}
 
 
-@pytest.mark.parametrize("data", [each for each, outcome, _ in _CASES if outcome in ("fail", "unknown")])
+@pytest.mark.parametrize("data", [each for each, code, _ in _CASES if _OUTCOMES[code] in ("fail", "unknown")])
 def test_what_is_taken_out_of_a_file_makes_it_no_better(data: Any) -> None:
     for path in _spots(data):
         less = copy.deepcopy(data)
@@ -208,20 +215,22 @@ def test_what_is_taken_out_of_a_file_makes_it_no_better(data: Any) -> None:
         assert _SAYS_ALONE.intersection(path) or not _accepted(less), path
 
 
-def _usage(path: Path) -> str:
-    return "; ".join(f"{each.outcome} {each.text}" for each in judge(read(str(path)), Want()) if each.id == "usage")
+def _usage(path: Path) -> dict[str, list[str]]:
+    """Each code of it, with the figures in its text."""
+    return {each.code: re.findall(r"\d+(?:\.\d+)?", each.text) for each in judge(read(str(path)), Want())
+            if each.id == "usage"}
 
 
 def test_every_line_of_json_is_a_figure(tmp_path: Path) -> None:
     """SGLang's client appends a line a run, llama-bench -o jsonl writes one a test, the prompts' among them."""
     path = tmp_path / "f"
     path.write_text(f"{json.dumps({**_SGLANG, 'output_throughput': 7.0})}\n{json.dumps(_SGLANG)}\n")
-    assert "fail" in _usage(path) and "1 of 2 runs" in _usage(path) and "the file says 7.00" in _usage(path)
+    assert _usage(path) == {"contradiction": ["1", "2", "1000", "10.000", "100.00", "7.00"]}
     prompt = {**_BENCH, "n_gen": 0, "n_prompt": 512}
     path.write_text("\n".join(map(json.dumps, (_BENCH, _BENCH, prompt))))
-    assert _usage(path).startswith("warn") and "2 of 2 runs" in _usage(path)
+    assert _usage(path) == {"counted-in-engine": ["2", "2"]}
     path.write_text(f"{json.dumps(_SGLANG)}\n{json.dumps(_SGLANG)[:90]}")
-    assert "unknown" in _usage(path) and "1 of 2 entries" in _usage(path)
+    assert _usage(path) == {"counting-unknown": ["1", "2", "1", "2"]}
 
 
 @pytest.mark.parametrize(("data", "model", "streams"), [

@@ -115,17 +115,18 @@ def test_what_fails_says_why(machine: Machines, words: str, code: int | None, sa
     assert says in outcome.results[0][-1]["error"] and outcome.results[0][-1]["code"] == code
 
 
-@pytest.mark.parametrize(("words", "phase", "role", "why"), [
-    ("at=cuDevicePrimaryCtxRetain,1 do=hang", "driver", "victim", "beats, and waits"),
-    ("at=peer,0,1 do=hang stubborn=1", "verify", "victim", "beats, and waits"),
-    ("at=cuMemcpyAsync,1 do=hang stubborn=1", "verify", "victim", "beats, and waits"),
-    ("at=tc_chase do=hang", "measure", "victim", "beats, and waits"),
-    ("at=tc_copy do=stop", "verify", "culprit", "process state T: it does not run"),
+@pytest.mark.parametrize(("words", "phase", "role"), [
+    ("at=cuDevicePrimaryCtxRetain,1 do=hang", "driver", "victim"),
+    ("at=peer,0,1 do=hang stubborn=1", "verify", "victim"),
+    ("at=cuMemcpyAsync,1 do=hang stubborn=1", "verify", "victim"),
+    ("at=tc_chase do=hang", "measure", "victim"), ("at=tc_copy do=stop", "verify", "culprit"),
 ])
-def test_what_hangs_is_ended(machine: Machines, words: str, phase: str, role: str, why: str) -> None:
+def test_what_hangs_is_ended(machine: Machines, words: str, phase: str, role: str) -> None:
     outcome = machine(cuda=words).copies(limits={"driver": 1.0, "verify": 1.0, "measure": 1.0})
     assert outcome.stall is not None and outcome.stall.phase == phase and outcome.codes == (-9,)
-    assert outcome.stall.role(role) == (0,) and why in outcome.stall.suspects[0].why and not outcome.abandoned
+    (suspect,) = outcome.stall.suspects
+    assert outcome.stall.role(role) == (0,) and suspect.runs == (role == "victim") and not outcome.abandoned
+    assert (suspect.process_state == "T") == (role == "culprit")
 
 
 def test_a_worker_that_is_killed(machine: Machines) -> None:
@@ -133,16 +134,14 @@ def test_a_worker_that_is_killed(machine: Machines) -> None:
     assert outcome.codes == (-9,) and not outcome.complete and not found(outcome, kind="integrity")
 
 
-@pytest.mark.parametrize(("once", "verdict", "says"), [
-    ("once=1", "recovered", "every GPU works"), ("", "wedged", "it hung in verify"),
-])
+@pytest.mark.parametrize(("once", "verdict"), [("once=1", "recovered"), ("", "wedged")])
 def test_after_a_hang_a_fresh_context_decides(machine: Machines, monkeypatch: pytest.MonkeyPatch, once: str,
-                                              verdict: str, says: str) -> None:
+                                              verdict: str) -> None:
     box = machine(cuda=f"at=peer,0,1 do=hang stubborn=1 {once}")
     assert box.copies(limits={"verify": 1.0}).stall is not None
     monkeypatch.setattr(gpu_recovery, "_PROBE_LIMITS", {"verify": 1.0})
     became = gpu_recovery.examine(Blind(), [0, 1], {}, box.environment)  # type: ignore[arg-type]
-    assert (became.verdict, says in became.text) == (verdict, True)
+    assert became.verdict == verdict and ("verify" in became.text) == (verdict == "wedged"), "where it hung again"
 
 
 @pytest.mark.parametrize("count", [2, 8])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import stat
 from pathlib import Path
 
@@ -57,8 +58,8 @@ def test_five_restless_facts_are_named(makes: Makes) -> None:
     assert {row.fact for row in found if row.suspicious} == {"restless0", "restless1", "restless2", "restless3",
                                                              "seldom"}
     assert {row.fact for row in found} >= {"driver", "kernel", "wave1"}
-    assert "restless0: changed 270 times on 30 of 30 hosts in 10 audits" in next(
-        row.why for row in found if row.fact == "restless0")
+    why = next(row.why for row in found if row.fact == "restless0")
+    assert re.findall(r"\b\d+\b", why) == ["270", "30", "30", "10"], "changes, hosts, audits"
     assert store.volatility(1) == []
 
 

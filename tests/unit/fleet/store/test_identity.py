@@ -24,7 +24,7 @@ def test_a_new_name_keeps_the_history(makes: Makes) -> None:
     one(store, seen("new", {"x": 2}, key="k"))
     assert store.known_hosts() == ["new"] and [span.value for span in store.history("new", "x")] == [1, 2]
     assert events(store, 2) == [("new", "renamed", "old")]
-    with pytest.raises(UsageError, match="it is called 'new' now"):
+    with pytest.raises(UsageError, match="'new'"):
         store.current("old")
 
 
@@ -33,7 +33,7 @@ def test_another_box_under_the_name_begins_anew(makes: Makes) -> None:
     one(store, seen("a", {"x": 1, "y": 1}, key="k1"))
     head = store.begin("all", [("a", "g")])
     stored = store.put(head.id, seen("a", {"x": 2, "y": 2}, key="k2"))
-    assert stored.what == "first" and "another box" in stored.note
+    assert stored.what == "first" and stored.note.startswith("a: ")
     store.finish(head.id)
     assert not store.changes(None) and not store.diff(1, 2) and events(store, 2) == [("a", "replaced", "")]
     assert store.at("a", 2) == {"x": 2, "y": 2} and len(store.hosts(1)) == len(store.hosts(2)) == 1
@@ -73,7 +73,8 @@ def test_a_clone_of_a_known_box_takes_nothing_from_it(makes: Makes) -> None:
     store = makes.fresh()
     one(store, seen("z", {"x": 1}, key="k"))
     head = store.begin("all", [("b", "g"), ("z", "g")])
-    assert "cloned image" in store.put(head.id, seen("b", {"x": 2}, key="k")).note      # b answers before z
+    note = store.put(head.id, seen("b", {"x": 2}, key="k")).note        # b answers before z
+    assert note.startswith("b: ") and " z " in note
     assert store.put(head.id, seen("z", {"x": 1}, key="k")).what == "unchanged"
     store.finish(head.id)
     one(store, seen("b", {"x": 3}, key="k2"), seen("z", {"x": 1}, key="k"))             # b got an id of its own
