@@ -26,6 +26,7 @@ CODES: Mapping[str, Mapping[str, str]] = {
         "gauge": "The figure is a gauge of the server at one moment, not a count over the wall time.",
         "counting-unknown": "How the tokens of the file were counted is not known.",
         "claimed": "The file says that its tokens are the server's usage, and nothing in it witnesses that.",
+        "server-disagrees": "The server's own counter says another rate than the usage in the file.",
         "client-tokenizer": "The tokens were counted by the client's own tokenizer.",
         "asked-not-delivered": "The tokens may be those that were asked for, not those that were delivered.",
         "counted-in-engine": "The tokens were counted inside the engine, not at a client.",

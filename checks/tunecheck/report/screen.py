@@ -169,7 +169,7 @@ def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
 def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
     """Return one row for the findings of one check with one outcome and code: the first one's words, and the others'
     subjects."""
-    groups: dict[tuple[str, str, str | Remedy | None], list[Finding]] = {}
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in worst_first(findings):
         groups.setdefault((finding.id, finding.outcome, finding.code), []).append(finding)
     return [Fold(f"{group[0].text}{_also(group[1:])}", tuple(group)) for group in groups.values()]

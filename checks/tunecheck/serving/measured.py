@@ -37,8 +37,8 @@ class Run:
     where it does not say. ``gaps_ms``: 21 quantiles, 0 to 100 %, of the time between arrivals, with ``gap_p99_ms`` and
     their histogram ``gap_bins`` (see gaps.py). ``error``: a sentence, "" for none; ``broken``: how it ended early: "",
     deadline, stream, status, engine. ``counted_by``: usage, or how a published figure came about: characters, gauge,
-    asked, tokenizer, engine, claimed, contradiction, unknown. ``unseen``: characters of the text that a document left
-    out.
+    asked, tokenizer, engine, claimed, disputed, contradiction, unknown. ``unseen``: characters of the text that a
+    document left out.
 
     Second witnesses of the count: ``pieces``: events with text; ``covered``: characters that the tokens of the logprobs
     are written with, None where they name none, and ``blank_entries`` of them without any; ``retokenised``: what the

@@ -89,9 +89,10 @@ def _way_sourced(source: str, tokens: float, seconds: float, rate: float, gauge:
         return "claimed", f"the row says that its tokens come from {source}, and keeps none of them"
     if gauge and abs(gauge - rate) <= 0.05 * rate:
         return USAGE, f"{source} over {seconds:g} s, and the server's own counter says {gauge:.1f} tok/s"
-    return "claimed", (f"the row says that its tokens come from {source}; "
-                       + (f"the server's own counter says {gauge:.1f} tok/s" if gauge else
-                          "the file keeps neither texts nor the server's own count"))
+    stated = f"the row says that its tokens come from {source}"
+    if gauge:
+        return "disputed", f"{stated}; the server's own counter says {gauge:.1f} tok/s"
+    return "claimed", f"{stated}; the file keeps neither texts nor the server's own count"
 
 
 def _run(row: Mapping[str, Any], duration: float, limit: float) -> Run:

@@ -33,8 +33,8 @@ _RUN = object_(
     gaps_ms=listed(NUMBER), gap_p99_ms=MAYBE_NUMBER, gap_bins=mapped(COUNT), finish=MAYBE_TEXT,
     logprobs=maybe(listed(MAYBE_NUMBER)), error=TEXT,
     broken={"enum": ["", "deadline", "stream", "status", "engine"]}, target=COUNT, expect=TEXT, group=COUNT,
-    counted_by={"enum": ["usage", "characters", "gauge", "unknown", "claimed", "tokenizer", "asked", "engine",
-                         "contradiction"]}, pieces=COUNT, names=listed(TEXT),
+    counted_by={"enum": ["usage", "characters", "gauge", "unknown", "claimed", "disputed", "tokenizer", "asked",
+                         "engine", "contradiction"]}, pieces=COUNT, names=listed(TEXT),
     covered=MAYBE_COUNT, blank_entries=COUNT, retokenised=MAYBE_COUNT, waited_s=NUMBER)
 _SPREAD = maybe(object_(p50=NUMBER, p90=NUMBER, p95=NUMBER, p99=NUMBER, mean=NUMBER, most=NUMBER))
 _DEVICE = object_(bdf=TEXT, sm_mhz=maybe(listed(NUMBER)), power_w=maybe(listed(NUMBER)),

@@ -113,6 +113,8 @@ _WAYS = {
     "gauge": ("gauge", "fail", "the figure is a gauge of the server's at one moment, not a count over the wall time"),
     "unknown": ("counting-unknown", "unknown", "how its tokens were counted cannot be told"),
     "claimed": ("claimed", "unknown", "tokens are the server's usage, and nothing in the file witnesses it"),
+    "disputed": ("server-disagrees", "unknown",
+                 "the server's own counter says another rate than its usage; it may count other clients too"),
     "tokenizer": ("client-tokenizer", "warn", "tokens are what the client's own tokenizer makes of the text"),
     "asked": ("asked-not-delivered", "warn",
               "tokens may be those that were asked for, not those that were delivered"),

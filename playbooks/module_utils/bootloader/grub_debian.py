@@ -108,7 +108,8 @@ class GrubDebian(Bootloader):
         if lost:
             raise BootloaderError(
                 "update-grub ran, but the default entry in %s lacks %s, which %s appends. A file read after it "
-                "overwrites GRUB_CMDLINE_LINUX_DEFAULT: %s. Make that file append as ours does, or remove it."
+                "overwrites GRUB_CMDLINE_LINUX_DEFAULT: %s. Make that file append as ours does, or remove it. This "
+                "boot goes on, with all of it; the next one lacks what is named."
                 % (grub.GRUB_CFG, " ".join(lost), grub.DROPIN, ", ".join(_later_files()) or "none found; see "
                    "GRUB_DEFAULT and /etc/grub.d"))
         # A retired word that update-grub still writes is somebody else's too: not ours to wait for.

@@ -68,8 +68,8 @@ def cell(**more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("one", "says"), [
     (cell(), "pass ok"), (cell(concurrency=1), "pass ok"), (cell(server_gen_throughput=0.0), "unknown claimed"),
-    (cell(server_output_tokens=12003), "pass ok"), (cell(server_output_tokens=2500), "unknown claimed"),
-    (cell(server_gen_throughput=1900.0), "unknown claimed"),
+    (cell(server_output_tokens=12003), "pass ok"), (cell(server_output_tokens=2500), "unknown server-disagrees"),
+    (cell(server_gen_throughput=1900.0), "unknown server-disagrees"),
     (cell(client_output_tokens=0, total_tokens=0), "unknown claimed"),
     (cell(aggregate_tps=1900.0), "fail contradiction"),
     (cell(aggregate_source="server_gen_throughput_gauge"), "fail gauge"),

@@ -57,6 +57,6 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = "ok", "pass"
         text = f"no PCIe error in {counts.read} counters" + " since then" * counts.since
     fix = _FIX if outcome in ("fail", "warn") and (hard or soft or counts.reason) else None
-    observed = ", ".join((*counts.hard, *counts.soft)) or held
+    observed = ", ".join(each for each in (*counts.hard, *counts.soft, held) if each)
     yield Finding(_ID, code, "error counters", outcome, "behaviour", counts.note + text, observed or "0",
                   "no new error", ("aer_dev_*", "NVML replay_counter"), fix)

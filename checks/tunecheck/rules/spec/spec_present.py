@@ -15,7 +15,7 @@ CHECK = Check(
 CODES = {
     "no-spec": "No specification is given.",
     "other-spec": "In an audit: the host was judged by its own specification, not by the one that was asked for.",
-    "sent-spec": "The receiver holds no specification for the host, so it was judged by the one that the box itself sent.",
+    "sent-spec": "The receiver holds no specification for the host, so it was judged by the one that it sent.",
 }
 _ID = CHECK.id
 
