@@ -56,7 +56,8 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     else:
         output = output or (_name(found.hostname.value) if raw else usual)
         write_file(output, content, PRIVATE if raw else None, "recording")
-    click.echo(f"{output}: {_size(content)}, {_summary(door.answers)}, "
+    form = "" if output.endswith((".tar.zst", "-")) else "a tar archive compressed with zstd, "
+    click.echo(f"{output}: {form}{_size(content)}, {_summary(door.answers)}, "
                + ("raw: it holds names, serial numbers and addresses" if raw else
                   "redacted: names, serial numbers and addresses are replaced"), err=output == "-")
     log = found.host.kernel.log if found.host is not None else None

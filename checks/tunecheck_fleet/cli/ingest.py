@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -68,8 +69,9 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
     if inventory is None:
         click.echo("ingest: no -i INVENTORY: a box is judged by the spec that it sends itself, and counts as unknown",
                    err=True)
+    ends = "; Ctrl-C ends it" if sys.stderr.isatty() else ""
     serve(listen, ctx.obj, tokens, store, seconds("--window", window), Limits(),
-          lambda place: click.echo(f"ingest: listening on {place}", err=True), inventory, then)
+          lambda place: click.echo(f"ingest: listening on {place}{ends}", err=True), inventory, then)
 
 
 @ingest.command()
