@@ -6,6 +6,7 @@ Their JSON Schemas are in app/schemas.py; a test holds the two together.
 from __future__ import annotations
 
 import datetime
+import io
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -80,7 +81,9 @@ def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
 
 def to_text(data: dict[str, Any]) -> str:
     """Indented, ending in a newline, plain ASCII: it passes through any terminal, log and Ansible unharmed."""
-    return json.dumps(data, indent=2) + "\n"
+    text = io.StringIO()        # in one piece: a fleet's is of a million small ones
+    text.writelines(json.JSONEncoder(indent=2).iterencode(data))
+    return text.getvalue() + "\n"
 
 
 def _accelerator(index: int, name: str, device: Device) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from .schema import audit, fact, host, journal, span, value
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["at", "board", "current", "held", "names_and_values", "receipt", "runs", "spans"]
+__all__ = ["at", "board", "current", "held", "held_by", "names_and_values", "receipt", "runs", "spans"]
 
 
 def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
@@ -42,16 +42,21 @@ def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
 
 def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
-        # Of several hosts that had one name, the one that ``find`` takes: the last here.
-        hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
-            host.c.retired_audit.is_(None), host.c.last_audit))))
-        named = {number: name for name, number in hosts.items()}
-        rows = connection.execute(
+        return held_by(store, connection, connection.execute(
             select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
             .join(fact, fact.c.id == span.c.fact_id)
-            .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
-        facts_of, values = names_and_values(store, connection, rows)
-        when = times(store, connection)
+            .where(fact.c.name.in_(list(facts)), during(audit_id))).all())
+
+
+def held_by(store: OpenHistory, connection: Connection,
+            rows: Sequence[Any]) -> dict[str, dict[str, tuple[Any, Since]]]:
+    """Rows of fact, value, host, from and after."""
+    # Of several hosts that had one name, the one that ``find`` takes: the last here.
+    hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
+        host.c.retired_audit.is_(None), host.c.last_audit))))
+    named = {number: name for name, number in hosts.items()}
+    facts_of, values = names_and_values(store, connection, rows)
+    when = times(store, connection)
     found: dict[str, dict[str, tuple[Any, Since]]] = {}
     for fact_id, value_id, host_id, begun, after in rows:
         if host_id in named and values[value_id] is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -62,6 +62,12 @@ class Interned:
         for number, name in connection.execute(_FACTS):
             self._facts[name], self.names[number] = number, name
         return self.names
+
+    def only(self, connection: Connection, column: Any, names: Collection[str] | None) -> tuple[Any, ...]:
+        """What limits the column to these facts; None: all of them."""
+        if names is None:
+            return ()
+        return (column.in_(sorted(number for number, name in self.facts(connection).items() if name in names)),)
 
     def name(self, connection: Connection, number: int) -> str:
         return self.names[number] if number in self.names else self.facts(connection)[number]
