@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["at", "board", "current", "held", "held_by", "names_and_values", "receipt", "runs", "spans"]
 
+#: So few hosts are asked for by number; where there are more, all of them are read.
+_FEW = 1000
+
 
 def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
     with store.db.read() as connection:
@@ -52,8 +55,10 @@ def held_by(store: OpenHistory, connection: Connection,
             rows: Sequence[Any]) -> dict[str, dict[str, tuple[Any, Since]]]:
     """Rows of fact, value, host, from and after."""
     # Of several hosts that had one name, the one that ``find`` takes: the last here.
-    hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
-        host.c.retired_audit.is_(None), host.c.last_audit))))
+    wanted = select(host.c.name, host.c.id).order_by(host.c.retired_audit.is_(None), host.c.last_audit)
+    if len(holding := {row[2] for row in rows}) < _FEW:
+        wanted = wanted.where(host.c.name.in_(select(host.c.name).where(host.c.id.in_(holding))))
+    hosts = {name: number for name, number in connection.execute(wanted).all()}
     named = {number: name for name, number in hosts.items()}
     facts_of, values = names_and_values(store, connection, rows)
     when = times(store, connection)

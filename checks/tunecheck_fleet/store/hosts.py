@@ -71,11 +71,12 @@ def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[
     answered = row.answer in ANSWERED
     last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
     described = about if answered or not earlier else before[earlier[1]]
-    problems = json.loads(row.problems) if row.problems else []
+    problems, outcomes, volatile = (json.loads(text) if text else {} for text in (
+        row.problems, row.outcomes, row.volatile))
     return HostState(
         row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
         None if last is None else when.get(last), tuple(_problem(problem) for problem in problems),
-        json.loads(row.outcomes or "{}"), json.loads(row.volatile or "{}"), about["unknown"], described["spec"],
+        outcomes, volatile, about["unknown"], described["spec"],
         described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
         row.claimed)
 

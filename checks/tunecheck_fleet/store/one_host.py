@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterator
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, false, func, or_, select
+from sqlalchemy import Connection, bindparam, false, func, literal_column, or_, select
 
 from ..verdict import Since
 from . import history
@@ -15,6 +15,7 @@ from .audit_queries import during, parts
 from .census import ABSENT, Held, few, survey_of
 from .compiled_statements import Hot
 from .findings import during as found_during
+from .interned import digest
 from .members import members_of
 from .rows import CensusRow, Outlier
 from .sanitize import canonical
@@ -31,7 +32,8 @@ _STEP = 100
 _MOST = 2_000
 #: Of every host only little is read, once: SQLite need not keep it (KiB).
 _CACHE_KIB = 6144
-_VALUES = Hot(select(value.c.id, value.c.json))
+_LISTS = Hot(select(value.c.id, value.c.json).where(
+    func.substr(value.c.json, literal_column("1"), literal_column("2")) == bindparam("start")))
 
 
 class OneHost:
@@ -166,13 +168,13 @@ class OneHost:
                 select(span.c.value_id, value.c.json).join(value, value.c.id == span.c.value_id)
                 .join(host, host.c.id == span.c.host_id).where(
                     host.c.name == self.name, span.c.fact_id.in_(numbers), during(self._number))).all()
-            same = {number for number, _ in own}
-            if texts := {text for _, json in own for text in _texts(json)}:
-                same |= _holding(connection, texts)
-            every = connection.execute(select(host.c.id)).scalars().all()
-            return history.held_by(self._store, connection, [
-                (fact, held, number, begun, after) for part in few(connection, self._number, every, numbers)
-                for number, held, begun, after, fact in part if held in same])
+            same = {number for number, _ in own} | _holding(connection, {
+                text for _, json in own for text in _texts(json)})
+            rows = connection.execute(
+                select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit).where(
+                    span.c.host_id.in_(select(host.c.id)), span.c.fact_id.in_(numbers), span.c.value_id.in_(same),
+                    during(self._number))).all()
+            return history.held_by(self._store, connection, rows)
 
     def knows(self, name: str, fact: str) -> bool:
         """Whether the host answered and does not call the fact unknown."""
@@ -196,11 +198,17 @@ class OneHost:
 
 
 def _holding(connection: Connection, texts: Collection[str]) -> set[int]:
-    """Values that may hold one of the texts."""
+    """Values that are one of the texts (as JSON), and lists that may hold one."""
+    if not texts:
+        return set()
     whole = {text[1:-1] for text in texts if "\\" not in text}
     rest = [text for text in texts if "\\" in text]
-    return {number for part in _VALUES.parts(connection, {}) for number, json in part
-            if not whole.isdisjoint(json.split('"')) or (rest and any(text in json for text in rest))}
+    found = {number for part in _LISTS.parts(connection, {"start": '["'}) for number, json in part
+             if not whole.isdisjoint(json.split('"')) or (rest and any(text in json for text in rest))}
+    for part in parts(texts):
+        found.update(connection.execute(select(value.c.id).where(
+            value.c.hash.in_([digest(text) for text in part]))).scalars())
+    return found
 
 
 def _texts(json: str) -> list[str]:
