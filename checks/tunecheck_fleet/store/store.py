@@ -131,8 +131,7 @@ class Store(OpenHistory):
 
     def hosts(self, audit_id: int | None = None, also: Collection[int] = (), only: Collection[str] | None = None,
               bare: bool = False) -> list[HostState]:
-        """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
-        nothing came (the control process was killed) are in ``pending`` only."""
+        """Every host that has a row in the audit (None: as in ``audit``), by name; ``pending`` has the others."""
         return hosts.hosts(self, audit_id, also, only, bare)
 
     def one_host(self, name: str, audit_id: int) -> one_host.OneHost:
