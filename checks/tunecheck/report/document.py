@@ -6,6 +6,7 @@ Their JSON Schemas are in app/schemas.py; a test holds the two together.
 from __future__ import annotations
 
 import datetime
+import io
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -82,7 +83,9 @@ def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
 def to_text(data: dict[str, Any]) -> str:
     """Return the data as JSON: indented, ending in a newline, plain ASCII. So it passes through any terminal, log and
     Ansible unharmed."""
-    return json.dumps(data, indent=2) + "\n"
+    text = io.StringIO()        # not a list of parts: a fleet's document has a million of them
+    text.writelines(json.JSONEncoder(indent=2).iterencode(data))
+    return text.getvalue() + "\n"
 
 
 def _accelerator(index: int, name: str, device: Device) -> dict[str, Any]:

@@ -39,5 +39,5 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
             lookup.host(store, host)
         if fact is not None and not lookup.check(fact):
             lookup.fact(store, fact, host)
-        found = report(store, None, options, host)
+        found = report(store, None, options, host, any(wanted.values()))
     finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing)

@@ -12,32 +12,36 @@ from .view import Host
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["approved"]
+__all__ = ["MOST", "apart", "approved"]
 
 #: A document takes some 20 ms to judge. Where more hosts than that have specs of their own, the rest goes by majority.
-_MOST = 50
+MOST = 50
 
 
 def approved(store: Store, hosts: Iterable[Host], differing: Iterable[tuple[str, str]]
              ) -> frozenset[tuple[str, str]]:
     """Those (host, fact) of ``differing``, which differ from the majority, that pass a check by a spec that the
     majority does not have."""
+    those = apart(hosts)
+    facts: dict[str, list[str]] = defaultdict(list)
+    for name, fact in differing:
+        if name in those:
+            facts[name].append(fact)
+    found: set[tuple[str, str]] = set()
+    for name in sorted(facts)[:MOST]:
+        found.update((name, fact) for fact in _passing(store.newest_document(name), facts[name]))
+    return frozenset(found)
+
+
+def apart(hosts: Iterable[Host]) -> set[str]:
+    """Hosts with a spec that most of their like do not have."""
     by_name = {host.host: host for host in hosts if host.answered}
     specs: dict[tuple[str, str], Counter[str | None]] = defaultdict(Counter)
     for host in by_name.values():
         specs[host.group, host.cohort][host.spec] += 1
-    facts: dict[str, list[str]] = defaultdict(list)
-    for name, fact in differing:
-        there = by_name.get(name)
-        if there is None or there.spec is None:
-            continue
-        counts = specs[there.group, there.cohort]
-        if there.spec != min(counts, key=lambda spec: (-counts[spec], spec or "")):
-            facts[name].append(fact)
-    found: set[tuple[str, str]] = set()
-    for name in sorted(facts)[:_MOST]:
-        found.update((name, fact) for fact in _passing(store.newest_document(name), facts[name]))
-    return frozenset(found)
+    most = {key: min(counts, key=lambda spec: (-counts[spec], spec or "")) for key, counts in specs.items()}
+    return {name for name, host in by_name.items()
+            if host.spec is not None and host.spec != most[host.group, host.cohort]}
 
 
 def _passing(document: bytes, facts: list[str]) -> set[str]:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from tunecheck.rules.index import CHECKS
 
-__all__ = ["HAPPENING", "JUDGED", "judged"]
+__all__ = ["HAPPENING", "JUDGED", "judged", "judging"]
 
 #: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
 HAPPENING = frozenset(check.id for check in CHECKS if check.happening)
@@ -19,6 +19,12 @@ def judged(check: str, subject: str, facts: Iterable[str]) -> Iterator[str]:
     """Those of the facts that the check's finding on this subject has judged."""
     patterns = [pattern.replace("{subject}", _literal(_word(subject))) for pattern in JUDGED.get(check, ())]
     return (fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns))
+
+
+def judging(check: str, facts: Iterable[str]) -> list[str]:
+    """Those of the facts that the check may judge, on whichever subject."""
+    patterns = [pattern.replace("{subject}", "*") for pattern in JUDGED.get(check, ())]
+    return [fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns)]
 
 
 def _word(subject: str) -> str:

@@ -30,7 +30,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     checks: set[tuple[str, str]] = set()
     wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
-    names = sorted({tally.fact for tally in view.tallies} | {fact for facts in moved.values() for fact in facts})
+    names = sorted(view.names | {tally.fact for tally in view.tallies} | {
+        fact for facts in moved.values() for fact in facts})
     hosts = {host.host: host for host in view.hosts}
     known: dict[tuple[str, str], list[str]] = {}
 

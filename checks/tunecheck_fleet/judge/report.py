@@ -31,14 +31,16 @@ __all__ = ["judge", "report"]
 
 
 def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None,
-           about: str | None = None) -> FleetReport:
+           about: str | None = None, listed: bool = True) -> FleetReport:
     """What the audit (None: the newest finished one) comes to. UsageError: no such audit, host or baseline.
-    ``about``: no more than focus() needs to tell of this host."""
+    ``about``: no more than focus() needs to tell of this host; not ``listed``: without what else was judged."""
+    from .load_host_view import host_view
     from .load_view import view
 
     options = options or JudgeOptions()
     with uncollected():
-        seen = view(store, audit_id, options)
+        seen = host_view(store, audit_id, options, about, listed) if about is not None else None
+        seen = seen or view(store, audit_id, options)
         found, matched = judge(seen, options, about)
     if about is not None:
         return found
@@ -74,7 +76,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         own = {(row.group, row.fact) for row in rows if row.host == about}
         rows = [row for row in rows if (row.group, row.fact) in own]
     found_causes = causes(rows)
-    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options)
+    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_hosts(view, found_causes), causes=found_causes,
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
@@ -86,7 +88,7 @@ def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
             judged: set[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """What was held against something, with or without a cause. ``judged``: (group, fact or check) of every
     cause."""
-    names = {(group, fact) for group, _, fact in found} | judged
+    names = {(group, fact) for group, _, fact in found} | judged | view.judged
     return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
 
 

@@ -143,7 +143,9 @@ class View:
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
-    that one. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's."""
+    that one. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's. Of a view
+    for one host, which holds no more than that takes: ``names`` of facts that are told by any host, and ``judged``,
+    every (group, fact or check) of the fleet."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -176,6 +178,8 @@ class View:
     before: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    judged: frozenset[tuple[str, str]] = frozenset()
 
     def had(self, host: str, since: Since | None) -> bool:
         """Whether the host had it at the audit that it is compared with."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, func, or_, select
 
@@ -13,12 +13,15 @@ from .schema import audit, host, snap, span
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "since", "there", "times"]
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "parts", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
 SNAP_END = func.coalesce(snap.c.to_audit, host.c.last_audit)
 _MOST = 2**31 - 1
+#: A statement takes only so many parameters.
+_PART = 1000
+_Each = TypeVar("_Each", int, str)
 
 
 def times(store: OpenHistory, connection: Connection) -> dict[int, float]:
@@ -48,3 +51,9 @@ def during(audit_id: Any) -> Any:
 
 def between(column: Any, after_audit: int | None, upto_audit: int | None) -> tuple[Any, Any]:
     return column > (after_audit or 0), column <= (_MOST if upto_audit is None else upto_audit)
+
+
+def parts(wanted: Collection[_Each], size: int = _PART) -> Iterator[list[_Each]]:
+    """Sorted, so many at a time: for ``in_``."""
+    ordered = sorted(wanted)
+    return (ordered[start:start + size] for start in range(0, len(ordered), size))

@@ -1,34 +1,32 @@
-"""The fleet as a whole: who holds what, who holds something else than most, and what never holds still."""
+"""The fleet as a whole: who holds what, and who holds something else than most."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, bindparam, false, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from ..uncollected import uncollected
 from ..verdict import Since
 from . import audits
-from .audit_queries import ANSWERED, during, since, there, times
+from .audit_queries import during, parts, since, times
 from .compiled_statements import Hot
-from .peers import peers
-from .rows import CensusRow, Flap, Outlier
-from .schema import host, snap, span
-from .spans import families
+from .members import Cohort, members_of
+from .rows import CensusRow, Outlier
+from .schema import span
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["census", "classes", "flaps", "outliers", "survey"]
+__all__ = ["ABSENT", "Held", "census", "few", "outliers", "survey", "survey_of"]
 
 #: No value: the host does not have the fact.
 ABSENT = 0
-
-Cohort = tuple[str, str]
 
 _SPAN = select(span.c.host_id, span.c.value_id, span.c.from_audit, span.c.after_audit, span.c.fact_id)
 _NOW = Hot(_SPAN.where(span.c.until_audit.is_(None)))
@@ -36,20 +34,6 @@ _THEN = Hot(_SPAN.where(during(bindparam("then"))))
 
 #: (host, value, from, after, fact) of a span.
 Held = tuple[Any, ...]
-
-
-class Unknown(NamedTuple):
-    """What a host does not know, as spans.covered has it: facts by their ``names`` or ``families``, but not those that
-    it ``reported`` all the same."""
-
-    names: frozenset[str]
-    families: tuple[str, ...]
-    reported: frozenset[str]
-
-    def of(self, facts: Mapping[int, str]) -> frozenset[int]:
-        """The numbers of those of the facts."""
-        return frozenset(number for number, name in facts.items() if name not in self.reported and (
-            name in self.names or name.startswith(self.families)))
 
 
 @dataclass
@@ -84,58 +68,34 @@ class Fleet:
         return (row[0], ABSENT, *row[2:]) if row[1] == self.null else row
 
 
-def _members(store: OpenHistory, connection: Connection, number: int,
-             also: Collection[int] = ()) -> tuple[dict[int, tuple[str, Cohort]], dict[int, frozenset[int]]]:
-    """Every host that answered, with its name and its cohort; and what those that answered in part do not know."""
-    rows = connection.execute(
-        select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
-        .where(there(number, also), snap.c.status.in_(ANSWERED))).all()
-    abouts = store.interned.decoded(connection, {row.about_id for row in rows})
-    came: dict[int, int] = {}
-    if len({abouts[about]["hardware"] for _, _, about in rows}) > 1:
-        first = select(snap.c.host_id, func.min(snap.c.from_audit).label("begun")).where(
-            snap.c.status.in_(ANSWERED)).group_by(snap.c.host_id).subquery()
-        came = dict(iter(connection.execute(select(snap.c.host_id, snap.c.about_id).join(
-            first, (first.c.host_id == snap.c.host_id) & (first.c.begun == snap.c.from_audit)))))
-    then = store.interned.decoded(connection, set(came.values()))
-    classes = peers({host_id: (abouts[about]["group"], abouts[about]["hardware"],
-                               then[came[host_id]]["hardware"] if host_id in came else abouts[about]["hardware"])
-                     for host_id, _, about in rows})
-    cohorts: dict[Cohort, Cohort] = {}      # one object each: hashing a hundred thousand equal ones is not free
-    members: dict[int, tuple[str, Cohort]] = {}
-    unknown: dict[int, frozenset[int]] = {}
-    facts = store.interned.facts(connection)
-    same: dict[int, frozenset[int]] = {}    # most hosts say the same of themselves
-    for host_id, name, about in rows:
-        cohort = (abouts[about]["group"], classes[host_id])
-        members[host_id] = (name, cohorts.setdefault(cohort, cohort))
-        if names := abouts[about]["unknown"]:
-            if about not in same:
-                reported = frozenset(abouts[about].get("told", ()))
-                same[about] = Unknown(frozenset(names), families(names), reported).of(facts)
-            unknown[host_id] = same[about]
-    return members, unknown
-
-
-def classes(store: OpenHistory, audit_id: int | None) -> dict[str, str]:
-    number = audits.head(store, audit_id).id
-    with store.db.read() as connection:
-        return {name: hardware for name, (_, hardware) in _members(store, connection, number)[0].values()}
-
-
 def _fleet(store: OpenHistory, connection: Connection, number: int, also: Collection[int] = ()) -> Fleet:
-    members, unknown = _members(store, connection, number, also)
-    names = store.interned.facts(connection)
+    members, unknown = members_of(store, connection, number, also)
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
-    tallies = _tallies((_NOW if number >= newest else _THEN).parts(connection, {"then": number}), members, unknown)
-    values = store.interned.decoded(connection, {value for tally in tallies.values() for value in tally.counts})
-    null = next((number for number, value in values.items() if number is not None and value is None), ABSENT)
+    rows = (_NOW if number >= newest else _THEN).parts(connection, {"then": number})
 
     def spans(facts: Collection[int]) -> Iterable[Held]:
         # SQLite reads as of the first statement. PostgreSQL may have heard of a later audit since.
         held = span.c.until_audit.is_(None) if number >= newest and store.db.sqlite else during(number)
         return (tuple(row) for row in connection.execute(_SPAN.where(held, span.c.fact_id.in_(sorted(facts)))))
 
+    return _counted(store, connection, members, unknown, rows, spans)
+
+
+def few(connection: Connection, number: int, members: Collection[int],
+        facts: Collection[int]) -> Iterator[Sequence[Held]]:
+    """The spans of a few facts. By host: nothing leads from a fact to its spans, and to read all of them costs more."""
+    held = _SPAN.where(during(number), span.c.fact_id.in_(sorted(facts)))
+    for part in parts(members):
+        yield connection.execute(held.where(span.c.host_id.in_(part))).all()
+
+
+def _counted(store: OpenHistory, connection: Connection, members: dict[int, tuple[str, Cohort]],
+             unknown: dict[int, frozenset[int]], rows: Iterator[Sequence[Held]],
+             spans: Callable[[Collection[int]], Iterable[Held]]) -> Fleet:
+    names = store.interned.facts(connection)
+    tallies = _tallies(rows, members, unknown)
+    values = store.interned.decoded(connection, {value for tally in tallies.values() for value in tally.counts})
+    null = next((number for number, value in values.items() if number is not None and value is None), ABSENT)
     fleet = Fleet(members, Counter(cohort for _, cohort in members.values()), unknown, tallies, names, values, null,
                   spans)
     _absences(fleet)
@@ -193,6 +153,15 @@ def survey(store: OpenHistory, share: float, at_least: int, audit_id: int,
         fleet = _fleet(store, connection, audit_id, also)
         return (_census(fleet), _outliers(fleet, times(store, connection), share, at_least),
                 {name: hardware for name, (_, hardware) in fleet.members.values()})
+
+
+def survey_of(store: OpenHistory, connection: Connection, members: dict[int, tuple[str, Cohort]],
+              unknown: dict[int, frozenset[int]], number: int, facts: Collection[int], share: float,
+              at_least: int) -> tuple[list[CensusRow], list[Outlier]]:
+    """``survey`` of these facts alone, of hosts that are known."""
+    fleet = _counted(store, connection, members, unknown, few(connection, number, members, facts),
+                     lambda facts: chain.from_iterable(few(connection, number, members, facts)))
+    return _census(fleet), _outliers(fleet, times(store, connection), share, at_least)
 
 
 def census(store: OpenHistory, audit_id: int | None) -> list[CensusRow]:
@@ -263,28 +232,3 @@ def _read_again(fleet: Fleet, chosen: Mapping[tuple[Cohort, int], int]
             if (row := fleet.absent(row))[1] != chosen[key]:
                 others.append(row)
     return found
-
-
-def flaps(store: OpenHistory, days: float, audit_id: int | None = None) -> list[Flap]:
-    with store.db.read() as connection:
-        when = times(store, connection)
-        last = max(when, default=0) if audit_id is None else audit_id
-        start = (store.clock() if audit_id is None else when.get(last, 0.0)) - days * 86_400
-        first = min((number for number, at in when.items() if at >= start), default=None)
-        if first is None:
-            return []
-        seen: dict[tuple[int, int], list[int | None]] = {}
-        for host_id, fact_id, before, value in connection.execute(
-                select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id)
-                .where(span.c.from_audit >= first, span.c.from_audit <= last, span.c.baseline == false())
-                .order_by(span.c.from_audit)):
-            seen.setdefault((host_id, fact_id), [before]).append(value)
-        null = store.interned.null(connection)
-        hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
-        names = store.interned.facts(connection)
-    found = []
-    for (host_id, fact_id), values in seen.items():
-        distinct = len({null if value is None else value for value in values})
-        if distinct < len(values):
-            found.append(Flap(hosts[host_id], names[fact_id], len(values) - 1, distinct))
-    return sorted(found, key=lambda flap: (-flap.times, flap.host, flap.fact))

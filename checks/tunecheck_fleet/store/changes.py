@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["changes", "diff", "timeline"]
 
 
-def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None) -> list[ChangeRow]:
+def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
+            facts: Collection[str] | None = None, name: str | None = None) -> list[ChangeRow]:
     with store.db.read() as connection:
         when = times(store, connection)
+        only = store.interned.only(connection, span.c.fact_id, facts)
         rows = connection.execute(
             select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
                    span.c.before_id, span.c.from_audit, span.c.after_audit).join(host, host.c.id == span.c.host_id)
-            .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false())
+            .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false(), *only,
+                   *(() if name is None else (host.c.name == name,)))
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id)).all()
         named, values = names_and_values(store, connection, rows)
         before = store.interned.decoded(connection, {row.before_id for row in rows})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, bindparam, insert, or_, select, updat
 
 from ..model import Change, Problem
 from . import audit_queries, audits
+from .audit_queries import parts
 from .compiled_statements import Hot
 from .history import receipt, runs
 from .identify import Box
@@ -21,7 +22,7 @@ from .spans import Past
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["receipts", "resolved", "since", "write"]
+__all__ = ["during", "receipts", "resolved", "since", "write"]
 
 _WORST = ("fail", "warn", "unknown")
 #: Findings of one host: it cannot make the history larger.
@@ -41,7 +42,7 @@ _PROBLEM = select(
     host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
     finding_span.c.from_audit, finding_span.c.after_audit, finding_span.c.until_audit
 ).join(finding, finding.c.id == finding_span.c.finding_id).join(host, host.c.id == finding_span.c.host_id).order_by(
-    host.c.name, finding.c.check, finding.c.subject)
+    host.c.name, finding.c.check, finding.c.subject, host.c.id, finding_span.c.from_audit)
 
 
 def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
@@ -94,20 +95,36 @@ def receipts(connection: Connection, host_id: int, audit_id: int, changes: Seque
                                       "seen": audit_id})
 
 
-def since(store: OpenHistory, audit_id: int | None) -> list[ProblemSince]:
+def since(store: OpenHistory, audit_id: int | None, checks: Collection[str] | None = None,
+          hosts: Collection[str] | None = None) -> list[ProblemSince]:
+    """Only of ``checks``, and of ``hosts``, where they are given."""
     number = audits.head(store, audit_id).id
-    return _listed(store, _PROBLEM.where(finding_span.c.from_audit <= number, or_(
-        finding_span.c.until_audit.is_(None), finding_span.c.until_audit > number)))
+    wanted = _PROBLEM.where(during(number))
+    if checks is not None:
+        wanted = wanted.where(finding.c.check.in_(sorted(checks)))
+    if hosts is None:
+        return _listed(store, wanted)
+    return [row for part in parts(hosts) for row in _listed(store, wanted.where(host.c.name.in_(part)))]
 
 
-def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None) -> list[ProblemSince]:
+def during(audit_id: int) -> Any:
+    """Spans of findings that held at that audit."""
+    return (finding_span.c.from_audit <= audit_id) & or_(
+        finding_span.c.until_audit.is_(None), finding_span.c.until_audit > audit_id)
+
+
+def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
+             names: Collection[str] | None = None) -> list[ProblemSince]:
     """A finding that only went from fail to warn has a span that begins where the other ends: it is not resolved."""
     next_one = finding_span.alias()
     goes_on = select(next_one.c.host_id).where(
         next_one.c.host_id == finding_span.c.host_id, next_one.c.finding_id == finding_span.c.finding_id,
         next_one.c.from_audit == finding_span.c.until_audit).exists()
     ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
-    return _listed(store, _PROBLEM.where(*ended, ~goes_on))
+    wanted = _PROBLEM.where(*ended, ~goes_on)
+    if names is None:
+        return _listed(store, wanted)
+    return [row for part in parts(names) for row in _listed(store, wanted.where(host.c.name.in_(part)))]
 
 
 def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:

@@ -18,7 +18,10 @@ from .schema import audit, fact, host, journal, span, value
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["at", "board", "current", "held", "names_and_values", "receipt", "runs", "spans"]
+__all__ = ["at", "board", "current", "held", "held_by", "names_and_values", "receipt", "runs", "spans"]
+
+#: So few hosts are asked for by number; where there are more, all of them are read.
+_FEW = 1000
 
 
 def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
@@ -42,16 +45,23 @@ def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
 
 def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
-        # Of several hosts that had one name, the one that ``find`` takes: the last here.
-        hosts = dict(iter(connection.execute(select(host.c.name, host.c.id).order_by(
-            host.c.retired_audit.is_(None), host.c.last_audit))))
-        named = {number: name for name, number in hosts.items()}
-        rows = connection.execute(
+        return held_by(store, connection, connection.execute(
             select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
             .join(fact, fact.c.id == span.c.fact_id)
-            .where(fact.c.name.in_(list(facts)), during(audit_id))).all()
-        facts_of, values = names_and_values(store, connection, rows)
-        when = times(store, connection)
+            .where(fact.c.name.in_(list(facts)), during(audit_id))).all())
+
+
+def held_by(store: OpenHistory, connection: Connection,
+            rows: Sequence[Any]) -> dict[str, dict[str, tuple[Any, Since]]]:
+    """Rows of fact, value, host, from and after."""
+    # Of several hosts that had one name, the one that ``find`` takes: the last here.
+    wanted = select(host.c.name, host.c.id).order_by(host.c.retired_audit.is_(None), host.c.last_audit)
+    if len(holding := {row[2] for row in rows}) < _FEW:
+        wanted = wanted.where(host.c.name.in_(select(host.c.name).where(host.c.id.in_(holding))))
+    hosts = {name: number for name, number in connection.execute(wanted).all()}
+    named = {number: name for name, number in hosts.items()}
+    facts_of, values = names_and_values(store, connection, rows)
+    when = times(store, connection)
     found: dict[str, dict[str, tuple[Any, Since]]] = {}
     for fact_id, value_id, host_id, begun, after in rows:
         if host_id in named and values[value_id] is not None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import zstandard
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import Connection, Row, null, or_, select
 
 from tunecheck.errors import UsageError
 from tunecheck.model.command import Command
@@ -15,7 +15,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..model import Problem
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, since, there, times
+from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, newest, snap
@@ -27,16 +27,27 @@ __all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
            "presence"]
 
 
-def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = ()) -> list[HostState]:
+_HOST = select(host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit,
+               snap.c.status.label("answer"), snap.c.about_id.label("about")).join(snap, snap.c.host_id == host.c.id)
+_TOLD = _HOST.add_columns(
+    newest.c.audit_id.label("newest_audit"), newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes
+).join(newest, newest.c.host_id == host.c.id, isouter=True)
+#: Without what its newest answer told.
+_BARE = _HOST.add_columns(
+    host.c.answered_audit.label("newest_audit"), *(null().label(name) for name in (
+        "boot_id", "volatile", "problems", "outcomes")))
+
+
+def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
+          only: Collection[str] | None = None, bare: bool = False) -> list[HostState]:
+    """``only``: these hosts. ``bare``: without what they told in their newest answer."""
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
-        rows = connection.execute(
-            select(host, snap.c.status.label("answer"), snap.c.about_id.label("about"),
-                   newest.c.audit_id.label("newest_audit"), newest.c.boot_id, newest.c.volatile, newest.c.problems,
-                   newest.c.outcomes)
-            .join(snap, snap.c.host_id == host.c.id).join(newest, newest.c.host_id == host.c.id, isouter=True)
-            .where(there(number, also)).order_by(host.c.name, host.c.id)).all()
+        wanted = (_BARE if bare else _TOLD).where(there(number, also)).order_by(host.c.name, host.c.id)
+        rows = [row for each in ([wanted] if only is None else [wanted.where(host.c.name.in_(part))
+                                                                for part in parts(only)])
+                for row in connection.execute(each).all()]
         abouts = store.interned.decoded(connection, {row.about for row in rows})
         silent = [row.id for row in rows if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
@@ -60,11 +71,12 @@ def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[
     answered = row.answer in ANSWERED
     last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
     described = about if answered or not earlier else before[earlier[1]]
-    problems = json.loads(row.problems) if row.problems else []
+    problems, outcomes, volatile = (json.loads(text) if text else {} for text in (
+        row.problems, row.outcomes, row.volatile))
     return HostState(
         row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
         None if last is None else when.get(last), tuple(_problem(problem) for problem in problems),
-        json.loads(row.outcomes or "{}"), json.loads(row.volatile or "{}"), about["unknown"], described["spec"],
+        outcomes, volatile, about["unknown"], described["spec"],
         described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
         row.claimed)
 

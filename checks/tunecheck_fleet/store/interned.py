@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, insert, select
 
 from .schema import fact, finding, value
 
-__all__ = ["Interned"]
+__all__ = ["Interned", "digest"]
 
 #: Characters of values remembered by one process.
 MEMORY = 32 << 20
@@ -63,15 +63,21 @@ class Interned:
             self._facts[name], self.names[number] = number, name
         return self.names
 
+    def only(self, connection: Connection, column: Any, names: Collection[str] | None) -> tuple[Any, ...]:
+        """What limits the column to these facts; None: all of them."""
+        if names is None:
+            return ()
+        return (column.in_(sorted(number for number, name in self.facts(connection).items() if name in names)),)
+
     def name(self, connection: Connection, number: int) -> str:
         return self.names[number] if number in self.names else self.facts(connection)[number]
 
     def value(self, connection: Connection, text: str) -> int:
         """The number of a value given as canonical JSON; a new one where it has none."""
         if (number := self._ids.get(text)) is None:
-            digest = _digest(text)
-            found = connection.execute(_VALUE, {"hash": digest}).scalar()
-            number = connection.execute(_ADD, {"hash": digest, "json": text}).scalar_one() if found is None else found
+            hashed = digest(text)
+            found = connection.execute(_VALUE, {"hash": hashed}).scalar()
+            number = connection.execute(_ADD, {"hash": hashed, "json": text}).scalar_one() if found is None else found
             self._remember(number, text)
         return number
 
@@ -109,12 +115,12 @@ class Interned:
 
     def null(self, connection: Connection) -> int | None:
         """The number of the absent value; None where nothing was ever absent."""
-        return connection.execute(_VALUE, {"hash": _digest("null")}).scalar()
+        return connection.execute(_VALUE, {"hash": digest("null")}).scalar()
 
     def _remember(self, number: int, text: str) -> None:
         self._ids[text], self._texts[number] = number, text
         self._held += len(text)
 
 
-def _digest(text: str) -> bytes:
+def digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()

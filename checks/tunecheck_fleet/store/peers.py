@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 __all__ = ["MANY", "Peer", "peers"]
 
@@ -22,29 +22,34 @@ def peers(rows: Mapping[int, Peer]) -> dict[int, str]:
     with 7 and most others have 8."""
     from tunecheck.facts.registry.hardware import parts
 
-    alike: dict[tuple[str, str], dict[int, tuple[str, str]]] = defaultdict(dict)
-    for number, (group, now, first) in rows.items():
+    alike: dict[tuple[str, str], list[tuple[Peer, str, int]]] = defaultdict(list)
+    for peer, count in Counter(rows.values()).items():      # thousands of boxes are of a few kinds
+        group, now, first = peer
         core, then = parts(now), parts(first)
         origin = first if then.core == core.core and then.models is not None else now
-        alike[group, core.core][number] = (now, origin)
-    found: dict[int, str] = {}
-    for boxes in alike.values():
-        members: dict[str, list[int]] = defaultdict(list)
-        home = _homes(origin for _, origin in boxes.values())
-        for number, (_, origin) in boxes.items():
-            members[home[origin]].append(number)
-        for numbers in members.values():
+        alike[group, core.core].append((peer, origin, count))
+    found: dict[Peer, str] = {}
+    for kinds in alike.values():
+        origins: Counter[str] = Counter()
+        members: dict[str, list[tuple[Peer, int]]] = defaultdict(list)
+        for _, origin, count in kinds:
+            origins[origin] += count
+        home = _homes(origins)
+        for peer, origin, count in kinds:
+            members[home[origin]].append((peer, count))
+        for peers_of in members.values():
             # Classes that are of one size now (an upgrade) become one by having one name.
-            label = _most(Counter(boxes[number][0] for number in numbers))[0]
-            found.update(dict.fromkeys(numbers, label))
-    return found
+            sizes: Counter[str] = Counter()
+            for (_, now, _), count in peers_of:
+                sizes[now] += count
+            found.update(dict.fromkeys((peer for peer, _ in peers_of), _most(sizes)[0]))
+    return {number: found[peer] for number, peer in rows.items()}
 
 
-def _homes(origins: Iterable[str]) -> dict[str, str]:
+def _homes(counts: Counter[str]) -> dict[str, str]:
     """Hardware -> the hardware of the class that it belongs to."""
     from tunecheck.facts.registry.hardware import parts
 
-    counts = Counter(origins)
     total = counts.total()
     ranked = _most(counts)
     own = [text for text in ranked if text == ranked[0] or any(

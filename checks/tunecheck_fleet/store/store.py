@@ -16,8 +16,11 @@ from . import (
     claims,
     decisions,
     findings,
+    flaps,
     history,
     hosts,
+    members,
+    one_host,
     parquet,
     retention,
     unapproved,
@@ -126,10 +129,14 @@ class Store(OpenHistory):
         """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``."""
         return census.survey(self, share, at_least, audit_id, also)
 
-    def hosts(self, audit_id: int | None = None, also: Collection[int] = ()) -> list[HostState]:
-        """Every host that has a row in the audit (None: as in ``audit``), by name. Hosts that were asked and of which
-        nothing came (the control process was killed) are in ``pending`` only."""
-        return hosts.hosts(self, audit_id, also)
+    def hosts(self, audit_id: int | None = None, also: Collection[int] = (), only: Collection[str] | None = None,
+              bare: bool = False) -> list[HostState]:
+        """Every host that has a row in the audit (None: as in ``audit``), by name; ``pending`` has the others."""
+        return hosts.hosts(self, audit_id, also, only, bare)
+
+    def one_host(self, name: str, audit_id: int) -> one_host.OneHost:
+        """The host in that audit, with what a report of it alone needs of the others."""
+        return one_host.OneHost(self, name, audit_id)
 
     def known_hosts(self) -> list[str]:
         """Every host's name, also of those that no audit asks any more."""
@@ -178,28 +185,32 @@ class Store(OpenHistory):
         """The spans of one fact of one host, newest first: since when it is so, and what it was before."""
         return history.spans(self, host, fact, None)[::-1]
 
-    def changes(self, after_audit: int | None, upto_audit: int | None = None) -> list[ChangeRow]:
+    def changes(self, after_audit: int | None, upto_audit: int | None = None, facts: Collection[str] | None = None,
+                host: str | None = None) -> list[ChangeRow]:
         """Every change seen after the one audit (None: from the beginning) up to the other (None: the newest). First
         sights and re-baselined values are no changes."""
-        return changes.changes(self, after_audit, upto_audit)
+        return changes.changes(self, after_audit, upto_audit, facts, host)
 
-    def unapproved(self, audit_id: int, but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+    def unapproved(self, audit_id: int, but: Collection[str] = (), facts: Collection[str] | None = None,
+                   host: str | None = None) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
         """The changes that are so at that audit and that nobody approved (those that came with our own roles are
         approved by that), and the (host, fact) that changed back to what they were; not of the facts ``but``."""
-        return unapproved.unapproved(self, audit_id, but)
+        return unapproved.unapproved(self, audit_id, but, facts, host)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
         between, cannot be compared and are left out."""
         return changes.diff(self, audit_a, audit_b)
 
-    def problems_since(self, audit_id: int | None = None) -> list[ProblemSince]:
+    def problems_since(self, audit_id: int | None = None, checks: Collection[str] | None = None,
+                       hosts: Collection[str] | None = None) -> list[ProblemSince]:
         """Every finding (fail, warn) as of that audit, with since when it is so."""
-        return findings.since(self, audit_id)
+        return findings.since(self, audit_id, checks, hosts)
 
-    def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None) -> list[ProblemSince]:
+    def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None,
+                          hosts: Collection[str] | None = None) -> list[ProblemSince]:
         """The findings that went away after the one audit up to the other."""
-        return findings.resolved(self, after_audit, upto_audit)
+        return findings.resolved(self, after_audit, upto_audit, hosts)
 
     def newest_document(self, host: str) -> bytes:
         """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""
@@ -213,22 +224,22 @@ class Store(OpenHistory):
 
     def classes(self, audit_id: int | None = None) -> dict[str, str]:
         """Host -> the hardware that the hosts it is compared with have, of every host that answered that audit."""
-        return census.classes(self, audit_id)
+        return members.classes(self, audit_id)
 
     def outliers(self, share: float = 0.8, at_least: int = 5, audit_id: int | None = None) -> list[Outlier]:
         """Every host that differs from at least ``share`` of the at least ``at_least`` hosts of its group and
         hardware that know the fact."""
         return census.outliers(self, share, at_least, audit_id)
 
-    def flaps(self, days: float = 30, audit_id: int | None = None) -> list[Flap]:
+    def flaps(self, days: float = 30, audit_id: int | None = None, facts: Collection[str] | None = None) -> list[Flap]:
         """Facts that went back to a value they had left, in the last ``days`` (before that audit); most changes
         first."""
-        return census.flaps(self, days, audit_id)
+        return flaps.flaps(self, days, audit_id, facts)
 
-    def volatility(self, last: int = 10, audit_id: int | None = None) -> list[Volatile]:
+    def volatility(self, last: int = 10, audit_id: int | None = None, restless: bool = False) -> list[Volatile]:
         """The facts that changed in the last audits (up to that one), most restless first; ``suspicious`` ones are
-        wrongly kept as history."""
-        return volatility.volatility(self, last, audit_id)
+        wrongly kept as history. ``restless``: no others than may be that."""
+        return volatility.volatility(self, last, audit_id, restless)
 
     # -- waivers ------------------------------------------------------------------------------------------------------
 

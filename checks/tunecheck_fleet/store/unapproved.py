@@ -21,10 +21,11 @@ __all__ = ["unapproved"]
 
 
 def unapproved(store: OpenHistory, audit_id: int,
-               but: Collection[str] = ()) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
+               but: Collection[str] = (), facts: Collection[str] | None = None, of: str | None = None
+               ) -> tuple[list[ChangeRow], set[tuple[str, str]]]:
     """Those that are so at ``audit_id``: of several changes since the baseline it is one, from the baseline's value to
     the one there is, since the last of them. Not of the facts ``but``, which never rest. And the (host, fact) that
-    changed back to the baseline's value."""
+    changed back to the baseline's value. Only of ``facts``, and of the host ``of``, where they are given."""
     with store.db.read() as connection:
         general = connection.execute(select(func.max(decision.c.audit_id)).where(
             decision.c.finding == "", decision.c.kind == "approve")).scalar() or 0
@@ -36,7 +37,9 @@ def unapproved(store: OpenHistory, audit_id: int,
             .where(span.c.fact_id.not_in(left_out), span.c.baseline == false(),
                    span.c.from_audit > general, span.c.from_audit <= audit_id,
                    or_(span.c.until_audit.is_(None), span.c.until_audit > audit_id),
-                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
+                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id),
+                   *store.interned.only(connection, span.c.fact_id, facts),
+                   *(() if of is None else (host.c.name == of,)))
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id))
         rows = connection.execute(wanted).all()
         if not rows:

@@ -49,7 +49,8 @@ class Moves:
                    for values in self.changed.values() for total in (values.total(),))
 
 
-def volatility(store: OpenHistory, last: int, audit_id: int | None) -> list[Volatile]:
+def volatility(store: OpenHistory, last: int, audit_id: int | None, restless: bool = False) -> list[Volatile]:
+    """``restless``: only those that may be suspicious. On how many hosts a fact is takes a look at every span."""
     heads = [head for head in audits.listed(store, None if audit_id else last)
              if audit_id is None or head.id <= audit_id][-last:]
     if len(heads) < 2:
@@ -64,9 +65,12 @@ def volatility(store: OpenHistory, last: int, audit_id: int | None) -> list[Vola
                 .order_by(span.c.from_audit)):
             if number in window:
                 found[fact_id].add(host_id, number, null if before is None else before, value)
+        if restless:
+            found = {fact_id: moves for fact_id, moves in found.items() if _moving(moves, 0, len(window))}
         held = {fact_id: (hosts, distinct) for fact_id, hosts, distinct in connection.execute(
             select(span.c.fact_id, func.count(), func.count(span.c.value_id.distinct()))
-            .where(span.c.until_audit.is_(None) if audit_id is None else during(audit_id))
+            .where(span.c.until_audit.is_(None) if audit_id is None else during(audit_id),
+                   *((span.c.fact_id.in_(sorted(found)),) if restless else ()))
             .group_by(span.c.fact_id))} if found else {}
         names = store.interned.facts(connection)
     rows = [_row(names[fact_id], *held.get(fact_id, (len(moves.had), 1)), moves, len(window))
@@ -74,12 +78,17 @@ def volatility(store: OpenHistory, last: int, audit_id: int | None) -> list[Vola
     return sorted(rows, key=lambda row: (not row.suspicious, -row.change_rate, row.fact))
 
 
+def _moving(moves: Moves, hosts: int, steps: int) -> bool:
+    """In enough audits, and again and again on the same hosts. What it is not of no hosts it is not of more."""
+    total, touched = sum(values.total() for values in moves.changed.values()), len(moves.had)
+    return steps >= 3 and 2 * moves.audits(hosts, MOVING, TOGETHER) >= steps and total >= AGAIN * touched
+
+
 def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int) -> Volatile:
     total, touched = sum(values.total() for values in moves.changed.values()), len(moves.had)
     moved = moves.audits(hosts, MOVING, TOGETHER)
     returns = moves.returned > RETURNS * total
-    suspicious = (steps >= 3 and 2 * moved >= steps and total >= AGAIN * touched
-                  and (not returns or moved >= AUDITS))
+    suspicious = _moving(moves, hosts, steps) and (not returns or moved >= AUDITS)
     sure = suspicious and not returns and moves.audits(hosts, SURELY, APART) >= AUDITS
     return Volatile(name, hosts, distinct / hosts, total / (hosts * steps), suspicious, "" if not suspicious else
                     f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "

@@ -1,0 +1,167 @@
+"""A view of an audit for one host: of the others no more than what is said of this one takes.
+
+What holds of the host alone is read first, and tells which facts and checks its causes can be about. Of these, and of
+no others, every host is read: a cause is whole, its name and its words depend on all that have it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..model import AuditHead
+from .approved import MOST, apart, approved
+from .authority import HAPPENING, JUDGED, judging
+from .options import SPLIT, JudgeOptions
+from .view import Host, Kept, Meta, Outlier, Tally, View, canon
+from .view_parts import (
+    ENOUGH,
+    FLAP_DAYS,
+    OPEN,
+    RECENT,
+    STATE,
+    compared_with,
+    each_of,
+    events_of,
+    host_of,
+    kept_of,
+    mended,
+    meta_of,
+    missing,
+    moves_of,
+    problems_of,
+    resolved_of,
+)
+from .volatile import LEFT_OUT
+
+if TYPE_CHECKING:
+    from ..store import Store
+    from ..store.one_host import OneHost
+    from ..store.rows import HostState, ProblemSince
+    from ..store.rows import Outlier as Differs
+
+__all__ = ["host_view"]
+
+
+def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: str, listed: bool) -> View | None:
+    """None: only the view of all hosts can tell. ``listed``: with everything that was judged, of all hosts."""
+    audit = store.audit(audit_id)
+    previous = compared_with(store, audit, options)
+    waivers = tuple(store.waivers())
+    # Before the first comparison all is judged by its numbers; with another host, or other audits, all is read anyhow.
+    if previous is None or options.union or options.host is not None or any(
+            LEFT_OUT in f"{waiver.reason} {waiver.author}" for waiver in waivers):
+        return None
+    one = store.one_host(name, audit.id)
+    meta = meta_of(one.facts.values(), options.entries)
+    rest = tuple(row for row in store.volatility(RECENT, audit.id, restless=True) if row.suspicious)
+    restless = {row.fact for row in rest}
+
+    # What the host can have causes about.
+    states = store.hosts(audit.id, bare=True)
+    bare = _hosts(store, audit, one, states)
+    here = {host.host: host for host in bare}
+    over = store.problems_resolved(previous.id, audit.id)
+    own = store.problems_since(audit.id, hosts={name})
+    state = next(iter(store.hosts(audit.id, only={name})), None)
+    checks = {row.check for row in (*own, *over) if row.host == name} | {
+        problem.check for problem in (state.problems if state else ())}
+    shared = _shared(one, bare, [fact for fact in meta if meta[fact].kind == "identity"])
+    facts = one.differing(options.share, options.at_least, lambda fact: meta.get(fact, Meta()).kind == "config")
+    facts |= {kept.fact for kept in shared}
+    facts |= {row.fact for row in store.changes(previous.id, audit.id, host=name)}
+    facts |= {row.fact for row in store.unapproved(audit.id, restless, host=name)[0]}
+    pairs = one.pairs() if listed else set()
+    if listed:      # what only hosts told that are silent now is judged by its moves alone
+        facts |= {fact for _, fact in one.moved(previous.id, here) - pairs}
+    about = {fact for check in checks for fact in judging(check, one.facts.values())}
+    moving = facts | about | restless
+
+    # The others, as far as they share in that.
+    census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least)
+    also = {check for check in JUDGED if judging(check, facts)}
+    like = {host.host for host in bare if state is not None and host.group == state.group}
+    odd = one.odd()
+    rows = list(dict.fromkeys((*own, *store.problems_since(audit.id, checks, like), *store.problems_since(
+        audit.id, also), *store.problems_since(audit.id, None, odd))))
+    told = store.hosts(audit.id, only={name, *odd, *(row.host for row in rows)})
+    hosts = _told(bare, told, audit, rows)
+    allowed = _approved(store, hosts, [row for row in outliers if row.count >= options.share * row.total], audit,
+                        state.group if state is not None else "", states)
+    if allowed is None:
+        return None
+    changes = store.changes(previous.id, audit.id, moving)
+    opened, back = store.unapproved(audit.id, restless, moving)
+    moves = moves_of(row for row in changes if row.host in here)
+    kept_open = moves_of(row for row in opened if row.host in here and row.since.seen <= previous.id)
+    events = [event for event in events_of(store, audit) if event.host in here]
+    heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
+    judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
+                                    and here[row.host].answered} if listed else set()
+    return View(
+        audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
+        moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:])
+        if restless and heads else (),
+        tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
+        outliers=tuple(sorted(
+            (Outlier(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
+            key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
+        shared=shared, events=tuple(event for event in events if event.audit > previous.id),
+        past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
+        began={(row.host, row.check, row.subject): row.since for row in rows},
+        standing=frozenset((row.host, row.check, row.subject) for row in rows
+                           if row.outcome == "warn" and row.check not in HAPPENING
+                           and (row.since.after is None or row.ours)),
+        resolved=resolved_of(over),
+        in_change=frozenset({name} if state is not None and state.newest == audit.id
+                            and state.volatile.get(STATE) in OPEN else ()),
+        waivers=waivers, flaps={(row.host, row.fact): row.times
+                                for row in store.flaps(FLAP_DAYS, audit.id, moving | checks)},
+        meta=meta, approved=allowed, judged=frozenset(judged),
+        names=frozenset(fact for _, fact in pairs) if listed else frozenset(one.told(about)))
+
+
+def _hosts(store: Store, audit: AuditHead, one: OneHost, states: Iterable[HostState]) -> list[Host]:
+    """Every host, without its problems."""
+    classes = one.classes
+    kept = [host_of(state, (), classes.get(state.host, "")) for state in states]
+    return sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host)
+
+
+def _told(hosts: Iterable[Host], states: Iterable[HostState], audit: AuditHead,
+          rows: Iterable[ProblemSince]) -> tuple[Host, ...]:
+    """The hosts, those of ``states`` as they told."""
+    of_host: dict[str, list[ProblemSince]] = {}
+    for row in rows:
+        of_host.setdefault(row.host, []).append(row)
+    told = {state.host: state for state in states}
+    return tuple(replace(host, problems=problems_of(told[host.host], audit, of_host.get(host.host, ())),
+                         outcomes=told[host.host].outcomes, boot_id=told[host.host].boot_id)
+                 if host.host in told else host for host in hosts)
+
+
+def _shared(one: OneHost, hosts: Iterable[Host], facts: Collection[str]) -> tuple[Kept, ...]:
+    """What the host and others have and only one can have."""
+    held = one.holders(facts)
+    own = {(fact, canon(each)): each for fact, (value, _) in held.get(one.name, {}).items() for each in each_of(value)}
+    counts = Counter((fact, canon(each)) for name, facts_of in held.items() for fact, (value, _) in facts_of.items()
+                     if one.knows(name, fact) for each in each_of(value))
+    return tuple(kept for kept in kept_of(hosts, held, {key: each for key, each in own.items() if counts[key] > 1})
+                 if one.name in kept.hosts)
+
+
+def _approved(store: Store, hosts: tuple[Host, ...], differing: list[Differs], audit: AuditHead,
+              group: str, states: Iterable[HostState]) -> frozenset[tuple[str, str]] | None:
+    """As approved() tells of all hosts; None: of so many that it has to be asked of all."""
+    if not differing or not all(state.newest in (None, audit.id) for state in states if state.answered):
+        return frozenset()
+    those = apart(hosts)
+    near = [(row.host, row.fact) for row in differing if row.host in those and row.group == group]
+    if near and len(those) > MOST:
+        return None
+    return approved(store, hosts, near)

@@ -1,0 +1,157 @@
+"""What the store tells, as the judges see it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from tunecheck.errors import UsageError
+from tunecheck.facts.registry.definition import Entry
+
+from ..model import AuditHead, Problem
+from ..verdict import Since
+from .options import JudgeOptions
+from .view import Event, Host, Kept, Meta, Move, Resolved, canon
+
+if TYPE_CHECKING:
+    from ..store import Store
+    from ..store.rows import ChangeRow, HostState, ProblemSince
+
+__all__ = [
+    "ENOUGH",
+    "FLAP_DAYS",
+    "OPEN",
+    "RECENT",
+    "STATE",
+    "compared_with",
+    "each_of",
+    "events_of",
+    "host_of",
+    "kept_of",
+    "mended",
+    "meta_of",
+    "missing",
+    "moves_of",
+    "problems_of",
+    "resolved_of",
+]
+
+#: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
+RECENT, ENOUGH = 10, 20_000
+FLAP_DAYS = 30.0
+#: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
+STATE, OPEN = "roles.state", ("staged", "trial")
+
+
+def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHead | None:
+    if options.number is not None:
+        if options.number >= audit.id:
+            raise UsageError(f"audit #{options.number} is not before #{audit.id}: nothing can have changed since")
+        return store.audit(options.number)
+    if isinstance(options.since, float):
+        begin = options.since
+        older = [head for head in store.audits() if head.id < audit.id and head.finished is not None]
+        # The last one that ran before that time has seen the values of that time.
+        return next((head for head in reversed(older) if head.started <= begin), older[0] if older else None)
+    return store.previous(audit.id)
+
+
+def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
+    return Host(state.host, state.group, state.hardware, state.status, state.reason,
+                state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
+                problems, state.outcomes, state.unknown, kin)
+
+
+def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
+    return "fail" if text == "fail" else "warn" if text == "warn" else "unknown"
+
+
+def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[ProblemSince]) -> tuple[Problem, ...]:
+    """The problems of the host in this audit. The store keeps the texts of the newest answer only: of an older audit it
+    knows that a check failed, and not with which text."""
+    if state.newest is None or state.newest <= audit.id:
+        return state.problems
+    newest = {(problem.check, subject, str(problem.outcome)): problem
+              for problem in state.problems for subject in problem.subjects}
+    # A finding on two of them is one problem.
+    return tuple(dict.fromkeys(
+        newest.get((row.check, row.subject, row.outcome),
+                   Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
+        for row in open_rows))
+
+
+def missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:
+    """Asked, and without a row: no box that is left out could be told from one that is well."""
+    left = [(host, group) for host, group in sorted(store.pending(audit.id)) if host not in there]
+    since = store.running(audit.id) if left and audit.finished is None else None
+    if since is not None:
+        when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(since))
+        reason = f"not asked yet (the audit is running since {when})"
+    elif audit.finished is None:
+        reason = "the audit ended before it was asked"
+    else:
+        reason = "nothing of it was kept in this audit: another one asked it at the same time"
+    return tuple(Host(host, group, status="unreachable", reason=reason, waits=since is not None)
+                 for host, group in left)
+
+
+def moves_of(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:
+    return tuple(sorted((Move(row.host, row.group, row.fact, row.before, row.value, row.since, row.receipt is not None)
+                         for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
+
+
+def resolved_of(rows: Iterable[ProblemSince]) -> tuple[Resolved, ...]:
+    return tuple(sorted((Resolved(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since)
+                         for row in rows), key=lambda problem: (problem.check, problem.host, problem.subject,
+                                                                problem.outcome)))
+
+
+def mended(store: Store, open_moves: Iterable[Move], previous: AuditHead | None,
+            audit: AuditHead) -> frozenset[tuple[str, str, str, int]]:
+    """(host, check, subject, audit) of findings that were over when such a change came: it was put right by that."""
+    moved = {(move.host, move.since.seen) for move in open_moves}
+    if not moved:
+        return frozenset()
+    first = min(seen for _, seen in moved)
+    return frozenset((row.host, row.check, row.subject, row.until)
+                     for row in store.problems_resolved(first - 1, audit.id, {host for host, _ in moved})
+                     if row.until is not None and (row.host, row.until) in moved)
+
+
+def events_of(store: Store, audit: AuditHead) -> tuple[Event, ...]:
+    """Who was replaced or renamed, up to this audit."""
+    found = [Event(row.host, row.kind, row.other, row.audit, row.before, row.key, row.since)
+             for row in store.identity_events(None, audit.id) if row.kind != "duplicate"]
+    return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
+
+
+def meta_of(facts: Iterable[str], entries: Mapping[str, Entry] | None) -> dict[str, Meta]:
+    from tunecheck.facts import registry
+
+    known = getattr(registry, "entry_of", None)
+    found: dict[str, Meta] = {}
+    for fact in facts:
+        entry = entries.get(fact) if entries is not None else known(fact) if known else None
+        if entry is not None:
+            found[fact] = Meta(entry.kind, entry.severity, entry.fix)
+    return found
+
+
+def each_of(value: Any) -> tuple[Any, ...]:
+    """Of a list of serial numbers every one, for a board can be told of by two boxes."""
+    return () if value is None else tuple(dict.fromkeys(value)) if isinstance(value, list) and all(
+        isinstance(part, str) for part in value) else (value,)
+
+
+def kept_of(hosts: Iterable[Host], held: Mapping[str, Mapping[str, tuple[Any, Since]]],
+            twice: Mapping[tuple[str, str], Any]) -> tuple[Kept, ...]:
+    """Who has which of the values ``twice``: (fact, canonical JSON) -> the value."""
+    holders: dict[tuple[str, str], dict[str, Since]] = {}
+    for host in hosts:
+        for fact, (value, since) in held.get(host.host, {}).items() if host.last_ok is not None else ():
+            for each in each_of(value):
+                if (fact, canon(each)) in twice:
+                    holders.setdefault((fact, canon(each)), {})[host.host] = since
+    return tuple(Kept(fact, twice[fact, text], tuple(sorted(names)), names)
+                 for (fact, text), names in sorted(holders.items()) if len(names) > 1)

@@ -1,0 +1,42 @@
+"""What is said of one host alone beside what the report of the whole fleet says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tunecheck.report.style import Style
+from tunecheck_fleet.focus import focus
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.judge.exits import FAIL_ON, exit_code
+from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.junit import junit
+from tunecheck_fleet.outputs.terminal import terminal
+from tunecheck_fleet.store.store import Store
+from tunecheck_fleet.verdict import FleetReport
+
+__all__ = ["answers_alike"]
+
+
+def answers_alike(store: Store, options: JudgeOptions | None = None, audit_id: int | None = None,
+                  names: Iterable[str] | None = None, fact: str | None = None) -> int:
+    """How many hosts were compared: JSON, JUnit, what a terminal and a pipe show, and every exit code."""
+    options = replace(options or JudgeOptions(), now=store.clock())
+    whole, count = report(store, audit_id, options), 0
+    for name in store.known_hosts() if names is None else names:
+        wanted = focus(whole, name, fact)
+        found = focus(report(store, audit_id, options, name), name, fact)
+        assert document(found) == document(wanted), name
+        assert junit(found) == junit(wanted), name
+        unlisted = focus(report(store, audit_id, options, name, listed=False), name, fact)
+        for each in (found, unlisted):
+            assert _shown(each) == _shown(wanted), name
+        count += 1
+    return count
+
+
+def _shown(found: FleetReport) -> tuple[list[str], list[int]]:
+    texts = [terminal(found, Style(width), verbose, now=found.audit.started + 60)
+             for width, verbose in ((0, False), (100, False), (100, True))]
+    return texts, [exit_code(found, fail_on, missing) for missing in ("0", "5")
+                   for fail_on in ((), *((each,) for each in FAIL_ON), FAIL_ON)]
