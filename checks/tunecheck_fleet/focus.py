@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-from .judge.volatile import LEFT_OUT
-from .verdict import FleetReport, HostRow
+from .verdict import FleetReport, HostRow, Note
 
 __all__ = ["focus"]
 
@@ -17,14 +15,15 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
         rows = tuple(row for row in report.hosts if row.host == host)
         report = replace(
             report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(),
-            notes=tuple(note for note in report.notes if LEFT_OUT in note),
+            notes=tuple(note for note in report.notes if isinstance(note, Note) and note.hides),
             causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
     if fact is not None:
         report = replace(report, causes=tuple(each for each in report.causes if _is(each.fact, fact)),
                          splits=tuple(each for each in report.splits if _is(each.fact, fact)),
                          judged=tuple(each for each in report.judged if _is(each[1], fact)),
                          hosts=tuple(_of(row, fact) for row in report.hosts), fact=fact,
-                         notes=tuple(note for note in report.notes if _names(note, fact)))
+                         notes=tuple(note for note in report.notes if isinstance(note, Note)
+                                     and any(_is(name, fact) for name in note.facts)))
     return report
 
 
@@ -34,12 +33,6 @@ def _of(row: HostRow, fact: str) -> HostRow:
         name.endswith(".") and fact.startswith(name))}
     partial = row.status == "partial" and not unknown
     return replace(row, unknown=unknown, status="ok" if partial else row.status, reason="" if partial else row.reason)
-
-
-def _names(note: str, fact: str) -> bool:
-    """Whether the note names the fact."""
-    end = "" if fact.endswith(".") else r"(?![\w.-]*\w)"
-    return re.search(rf"(?<![\w.-]){re.escape(fact)}{end}", note) is not None
 
 
 def _is(name: str, wanted: str) -> bool:

@@ -10,7 +10,8 @@ from tunecheck.model.command import Command
 
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Since", "Split", "State", "Waived", "Wave"]
+__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Note", "Since", "Split", "State", "Waived",
+           "Wave"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
@@ -21,6 +22,19 @@ Authority = Literal["desired", "previous", "majority", "role", "identity", "refe
 #: new in this audit; grown: hosts that have it longer, and others that are new in this audit; known: longer, on all of
 #: them; resolved by this audit.
 State = Literal["new", "grown", "known", "resolved"]
+
+
+class Note(str):
+    """A line for people, with what code has to know of it. ``facts``: the names of the facts, or checks, that it is
+    about. ``hides``: it says that changes are left out of the report, so it stays where only a part is shown."""
+
+    facts: tuple[str, ...]
+    hides: bool
+
+    def __new__(cls, text: str, *facts: str, hides: bool = False) -> Note:
+        made = super().__new__(cls, text)
+        made.facts, made.hides = facts, hides
+        return made
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
-from .volatile import LEFT_OUT
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -52,8 +51,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     previous = compared_with(store, audit, options)
     waivers = tuple(store.waivers())
     # Before the first comparison all is judged by its numbers; with another host, or other audits, all is read anyhow.
-    if previous is None or options.union or options.host is not None or any(
-            LEFT_OUT in f"{waiver.reason} {waiver.author}" for waiver in waivers):
+    if previous is None or options.union or options.host is not None:
         return None
     one = store.one_host(name, audit.id)
     meta = meta_of(one.facts.values(), options.entries)

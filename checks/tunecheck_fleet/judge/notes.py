@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tunecheck.util.text import some
 
+from ..verdict import Note
 from .view import View
 from .volatile import VolatileFact
 
@@ -47,7 +48,7 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
         yield each.note
     swung = Counter(fact for _, fact in back)
     for fact, count in sorted(swung.items(), key=_most):
-        yield f"{fact} changed and came back since the previous audit on {_hosts(count)}"
+        yield Note(f"{fact} changed and came back since the previous audit on {_hosts(count)}", fact)
 
 
 def _most(item: tuple[str, int]) -> tuple[int, str]:

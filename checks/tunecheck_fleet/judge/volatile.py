@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..verdict import Note
 from .view import Move, View, canon
 
-__all__ = ["LEFT_OUT", "VolatileFact", "volatile_facts"]
-
-#: Said wherever a report is silent about changes; it stays where only a part of the report is shown.
-LEFT_OUT = "it is left out of drift"
+__all__ = ["VolatileFact", "volatile_facts"]
 
 #: A date, a time of day, a random id.
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}:\d{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|"
@@ -33,11 +31,11 @@ class VolatileFact:
     hidden: int = 0
 
     @property
-    def note(self) -> str:
-        what = (f"{LEFT_OUT}, {self.hidden} change{'s' * (self.hidden != 1)} since the previous audit"
+    def note(self) -> Note:
+        what = (f"it is left out of drift, {self.hidden} change{'s' * (self.hidden != 1)} since the previous audit"
                 if self.left_out else "it counts as drift all the same")
-        return f"{self.fact} looks volatile: {self.rate:.2f} changes per host and audit; {what}; proposed class: " \
-               f"{self.proposed}"
+        return Note(f"{self.fact} looks volatile: {self.rate:.2f} changes per host and audit; {what}; proposed class: "
+                    f"{self.proposed}", self.fact, hides=self.left_out)
 
 
 def volatile_facts(view: View, changed: Mapping[str, Mapping[str, Move]]) -> list[VolatileFact]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from ..store.rows import Waiver
-from ..verdict import Waived
+from ..verdict import Note, Waived
 from .rows import Row
 from .view import View, canon
 
@@ -18,7 +18,7 @@ __all__ = ["matches", "waive"]
 _NEVER = 253402300799.0
 
 
-def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[str], list[int]]:
+def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[Note], list[int]]:
     """The rows, those that are waived marked so; notes; and the ids of the waivers that matched. Of several that match
     the one that lasts longest is named."""
     now = view.now
@@ -32,8 +32,8 @@ def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[str], list[i
         live = next((waiver for waiver in fitting if _live(waiver, now)), None)
         done.append(row if live is None else replace(row, waived=Waived(
             live.id, _NEVER if live.until is None else live.until, live.author, live.reason)))
-    notes = [note for waiver in sorted(order, key=lambda waiver: waiver.id)
-             if (note := _note(view, waiver, hits[waiver.id]))]
+    notes = [Note(text, waiver.fact.partition("/")[0]) for waiver in sorted(order, key=lambda waiver: waiver.id)
+             if (text := _note(view, waiver, hits[waiver.id]))]
     return done, notes, sorted(number for number, count in hits.items() if count)
 
 

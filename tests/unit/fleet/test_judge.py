@@ -16,12 +16,11 @@ from tunecheck.report.style import Style
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
 from tunecheck_fleet.judge.view import Claim, Event, Host, Kept, Meta, Resolved, Tally, View
-from tunecheck_fleet.judge.volatile import LEFT_OUT
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import compared
 from tunecheck_fleet.store.rows import Volatile, Waiver
-from tunecheck_fleet.verdict import Cause, FleetReport
+from tunecheck_fleet.verdict import Cause, FleetReport, Note
 
 OPTIONS = JudgeOptions()
 
@@ -369,14 +368,14 @@ def test_facts_that_never_rest_are_named_with_a_class_and_left_out() -> None:
         each for each in recent if each.since.seen == 7), volatile=tuple(
         Volatile(fact, 40, 1.0, 0.99, fact != "driver", sure=True) for fact in ("driver", *made)))
     report = _said(seen)
-    told = [note for note in report.notes if LEFT_OUT in note]
+    told = [note for note in report.notes if isinstance(note, Note) and note.hides]
     assert {note.split()[0]: note.rsplit(" ", 1)[1] for note in told} == {
         "gauge": "gauge", "counter": "counter", "time": "time"}
     assert not report.causes
     assert [_figures(note)[-1] for note in told] == ["40", "39", "40"], "changes that are left out"
     named = _said(replace(seen, volatile=tuple(replace(each, sure=False) for each in seen.volatile)))
     assert {cause.fact for cause in named.causes} == set(made), "named, and nothing of it is hidden"
-    assert not any(LEFT_OUT in note for note in named.notes)
+    assert not any(isinstance(note, Note) and note.hides for note in named.notes)
     assert {note.split()[0] for note in named.notes if note.rsplit(" ", 1)[1] in made} == set(made)
     rare = view(_values(20, "gauge", 1, h001=2), volatile=(Volatile("gauge", 20, 0.1, 0.9, True, sure=True),))
     assert not _said(rare).causes, "no majority either"
@@ -428,7 +427,7 @@ def test_a_report_of_one_fact_is_silent_about_the_others() -> None:
     hosts = (*(_host(f"h{number:03d}") for number in range(1, 9)),
              _host("h000", status="partial", unknown={"gpu.": "nvidia-smi timed out"}))
     seen = view(_values(9, "f", "a", h001="b"), hosts=hosts, notes=(
-        "f.x changed and came back since the previous audit on 1 host", "f looks volatile"))
+        Note("f.x changed and came back", "f.x"), Note("f looks volatile", "f"), "g and f are words here"))
     text = terminal(focus(_said(seen), None, "g"), Style(0))
     assert "CLEAN: no drift of g on the 9 hosts that answered" in text
     assert "NOTE" not in text and "INCOMPLETE" not in text

@@ -17,9 +17,9 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.spec.frozen import Accelerators
 from tunecheck_fleet.judge import JudgeOptions, report
-from tunecheck_fleet.judge.volatile import LEFT_OUT
 from tunecheck_fleet.model import Change, Problem, Seen
 from tunecheck_fleet.store import Store, open_store
+from tunecheck_fleet.verdict import Note
 
 
 @pytest.fixture(name="kept", scope="module")
@@ -197,10 +197,10 @@ def test_a_fact_is_left_out_only_after_many_audits_and_an_old_report_stays_as_it
         said.append(report(steps.store, None, JudgeOptions(now=9e9)))
     hidden = ["kernel.noise" not in {cause.fact for cause in each.causes} for each in said]
     assert hidden == [True, False, False, False, False, True, True, True], "the first has nothing to compare with"
-    notes = [[note for note in each.notes if note.startswith("kernel.noise ")] for each in said]
+    notes = [[note for note in each.notes if isinstance(note, Note) and "kernel.noise" in note.facts] for each in said]
     assert [len(each) for each in notes] == [0, 0, 0, 1, 1, 1, 1, 1]
-    assert LEFT_OUT not in notes[4][0] and notes[4][0].endswith(" counter"), "its proposed class"
-    assert LEFT_OUT in notes[7][0] and re.findall(r"\d+", notes[7][0])[-1] == "12"
+    assert not notes[4][0].hides and notes[4][0].endswith(" counter"), "its proposed class"
+    assert notes[7][0].hides and re.findall(r"\d+", notes[7][0])[-1] == "12"
     for number, then in enumerate(said, 1):
         assert report(steps.store, number, JudgeOptions(now=9e9)) == then, f"of audit {number}"
 
