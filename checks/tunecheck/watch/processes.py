@@ -47,4 +47,4 @@ def process(host: Host, pid: int) -> Process | None:
     except ProbeError:
         return None
     head, found, rest = stat.rpartition(") ")
-    return Process(pid, head.partition("(")[2], rest[:1]) if found else None
+    return Process(pid, head.partition("(")[2], rest[:1], started="".join(rest.split()[19:20])) if found else None

@@ -34,7 +34,7 @@ class Witnesses:
         self._known: dict[int, Process] = {}
         self._gone: dict[int, float | None] = {}        # what the counters said when it was missed first
         self._since: dict[int, float] = {}              # when it was seen first
-        self._invocation = ""
+        self._unit: UnitState | None = None             # as systemd told it last
         self._noted: float | None = None
         self._listed: frozenset[int] = frozenset()
         self._question: RasQuestion | None = None
@@ -48,12 +48,12 @@ class Witnesses:
     def note(self, unit: UnitState | None, gpus: Sequence[GpuSample], moved: float | None) -> None:
         """Who computes. One that is gone is forgotten when the engine has moved without it. ``moved``: what the
         counters sum up to, None where they say nothing."""
-        now, invocation = time.monotonic(), unit.invocation if unit is not None else ""
-        if invocation != self._invocation:
+        now, before, unit = time.monotonic(), self._unit, self._told(unit)
+        if (unit.invocation if unit else "") != (before.invocation if before else ""):
             # What systemd says is read more seldom: who was seen just now may be of this run.
             self._known = {pid: each for pid, each in self._known.items() if now - self._since[pid] < _NOTE_EVERY}
             self._gone = {pid: then for pid, then in self._gone.items() if pid in self._known}
-            self._invocation, self._noted = invocation, None
+            self._noted = None
         listed = frozenset(pid for gpu in gpus for pid in gpu.pids)
         if self._noted is not None and now - self._noted < _NOTE_EVERY and listed == self._listed:
             return
@@ -62,10 +62,9 @@ class Witnesses:
         for gpu in gpus:
             for pid in gpu.pids:
                 on.setdefault(pid, []).append(gpu.bdf)
-        group = unit.cgroup if unit is not None else ""
-        # Without a control group they are whoever computes here; of another unit's nothing is kept.
+        # Without a unit they are whoever computes here; of another unit's nothing is kept.
         found = {pid: named for pid, where_on in list(on.items())[:_MOST]
-                 if (not group or in_group(self._host, pid, group))
+                 if (unit is None or in_group(self._host, pid, unit.cgroup))
                  and (named := self._named(pid, tuple(where_on))) is not None}
         for pid in self._known.keys() - found.keys():
             self._gone.setdefault(pid, moved)
@@ -77,6 +76,12 @@ class Witnesses:
         self._known.update(found)
         self._since = {pid: self._since.get(pid, now) for pid in self._known}
 
+    def _told(self, unit: UnitState | None) -> UnitState | None:
+        """As it was told last, where systemd gives no answer now."""
+        if unit is None or unit.active or self._unit is None:
+            self._unit = unit
+        return self._unit
+
     def _named(self, pid: int, gpus: tuple[str, ...]) -> Process | None:
         found = process(self._host, pid)
         return None if found is None or found.state in "ZX" else replace(found, engine_pid=_inner(self._host, pid),
@@ -84,11 +89,14 @@ class Witnesses:
 
     def processes(self, unit: UnitState | None) -> tuple[Process, ...]:
         """All of the unit, and whoever computed: state X for who is gone."""
+        unit = self._told(unit)
         found = {each.pid: replace(each, engine_pid=_inner(self._host, each.pid))
                  for each in of_group(self._host, unit.cgroup if unit is not None else "")}
         for pid, known in self._known.items():
             now = found.get(pid) or process(self._host, pid)
-            found[pid] = replace(known, state=now.state if now is not None else "X")
+            # An id that somebody else has by now is of one that is gone.
+            same = now is not None and now.started == known.started
+            found[pid] = replace(known, state=now.state if now is not None and same else "X")
         return tuple(replace(each, waits_in=_waits(self._host, each.pid)) if each.state == "D" else each
                      for each in found.values())
 
@@ -118,10 +126,11 @@ class Witnesses:
     def _take(self, question: RasQuestion) -> None:
         self._question = None
         try:
-            found = parse(question.answer().text)
+            answer = question.answer()
         except Unreadable as error:
             self._ras, self._absence = None, error.absence
             return
+        found = parse(answer.text, answer.whole)
         self._ras, self._absence = (found, None if found.whole else Absence.INCOMPLETE) if found.understood else \
             (None, Absence.NOT_UNDERSTOOD)
 
