@@ -50,6 +50,8 @@ def gather(host: Host, request: Request, unit: UnitNow, key: str, alive: Callabl
     """The folder that holds it. OSError where the disk takes nothing; then nothing is left behind."""
     place = Path(folder) / request.incident
     _make_room(host, Path(folder), place.name)
+    if place.is_symlink():
+        raise OSError(f"{place} is a link")
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         for name, text in _texts(host, request, unit, key, alive):

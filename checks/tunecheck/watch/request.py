@@ -18,6 +18,7 @@ PATH = "/run/tunecheck/stall.json"
 DRAINED = "/run/tunecheck/drained.json"
 SCHEMA = "tunecheck/stall/1"
 _MOST = 4 << 20
+_FINITE = 1e300
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def read(path: str = PATH) -> Request | None:
     words = [said.get(name) for name in ("incident", "boot_id", "unit", "url")]
     moved, document, timeline = said.get("moved"), said.get("document"), said.get("timeline")
     if not (all(isinstance(each, str) for each in words) and isinstance(moved, dict) and isinstance(document, dict)
-            and isinstance(timeline, list) and all(isinstance(each, (int, float)) for each in moved.values())):
+            and isinstance(timeline, list) and all(type(each) in (int, float) and abs(each) < _FINITE
+                                                  for each in moved.values())):
         raise ValueError(f"is no document of {SCHEMA}: a field is missing or of another type")
     incident, boot_id, unit, url = (str(each) for each in words)
     if not incident.replace("-", "").isalnum() or not incident.isascii() or len(incident) > 60:
