@@ -34,8 +34,8 @@ class Page:
 
 def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLContext | None = None) -> Page:
     """GET the page within ``deadline`` seconds, all in all. ``key`` is sent as a bearer token, in clear to this machine
-    alone: NOT_ASKED for another one. UNREADABLE for an answer that is no page; Unreadable where there is no whole answer
-    in time."""
+    alone: NOT_ASKED for another one. UNREADABLE for an answer that is no page; else Unreadable where there is no whole
+    answer in time."""
     until = time.monotonic() + deadline
     try:
         parts = urlsplit(url)
