@@ -117,7 +117,7 @@ class Witnesses:
             self._ras, self._absence = None, Absence.NOT_ASKED
             return
         try:
-            self._question = RasQuestion(pid, *where(self._host, pid))
+            self._question = RasQuestion(pid, *where(self._host, pid), ours=_alive(processes))
         except Unreadable as error:
             self._ras, self._absence = None, error.absence
         except OSError:
@@ -165,11 +165,12 @@ class Witnesses:
 def ask(host: Host, group: str) -> str:
     """What RAS says to the processes of a control group, as text for the evidence, with its deadline. Unreadable where
     it says nothing."""
-    pid = _whom(of_group(host, group))
+    processes = of_group(host, group)
+    pid = _whom(processes)
     if pid is None:
         raise Unreadable("NCCL RAS", Absence.NOT_ASKED.because("no process of the engine is known"))
     try:
-        question = RasQuestion(pid, *where(host, pid))
+        question = RasQuestion(pid, *where(host, pid), ours=_alive(processes))
     except OSError as error:
         raise Unreadable("NCCL RAS", Absence.FAILED.because(error.strerror or "failed")) from None
     try:
@@ -183,6 +184,12 @@ def _whom(processes: Sequence[Process]) -> int | None:
     """Whose network is entered: a process that computes, before one that only belongs to the unit."""
     alive = [each for each in processes if each.state not in "ZX"]
     return next((each.pid for each in alive if each.gpus), alive[-1].pid if alive else None)
+
+
+def _alive(processes: Sequence[Process]) -> tuple[int, ...]:
+    """Those that compute first."""
+    alive = [each for each in processes if each.state not in "ZX"]
+    return tuple(each.pid for each in sorted(alive, key=lambda each: not each.gpus))
 
 
 def _inner(host: Host, pid: int) -> int:
