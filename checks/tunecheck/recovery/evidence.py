@@ -77,7 +77,8 @@ def _texts(host: Host, request: Request, unit: UnitNow, key: str,
     for name, (words, seconds) in {**(_GPUS if loaded else {}), **_COMMANDS}.items():
         alive()
         found.append((name, _output_of(host, tuple(word.format(unit=request.unit) for word in words), seconds)))
-    found.append(("stall.json", json.dumps({"watch": request.document, "timeline": list(request.timeline)}, indent=1)))
+    # Not indented: it is larger than the request then, and a document that is cut is none.
+    found.append(("stall.json", json.dumps({"watch": request.document, "timeline": list(request.timeline)})))
     return found
 
 

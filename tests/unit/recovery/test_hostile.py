@@ -127,3 +127,20 @@ def test_evidence_is_not_written_behind_a_link(tmp_path: Path) -> None:
 def test_an_address_that_is_none_ends_no_recovery(tmp_path: Path) -> None:
     ended = recover(box(Box1(), tmp_path), replace(asked(), url="http://127.0.0.1:99999"))
     assert ended is not None and ended.step is Step.SERVING
+
+
+def test_a_request_is_never_larger_than_what_is_read(tmp_path: Path) -> None:
+    """NCCL's answer, and a flood of reasons in each of 600 looks: the recovery refused it, and nobody was served."""
+    path, reasons = str(tmp_path / "stall.json"), [f"oom-kill {number} a process" for number in range(300)]
+    rows = tuple({"at": float(number), "state": "serving", "reasons": reasons} for number in range(600))
+    for ras in ("\x01" * (1 << 20), "\U0001f600" * (1 << 20), ""):
+        request.leave(replace(asked(), ras=ras, timeline=rows), path)
+        found = request.read(path)
+        assert found is not None and found.incident == "a" and found.timeline[-1] == rows[-1]
+        assert found.ras == ras[:len(found.ras)] and len(found.ras) >= 1000 * bool(ras)
+    folder = tmp_path / "kept"
+    given = box(Box1(), tmp_path)
+    given.folder = str(folder)
+    recover(given, found)
+    told = json.loads((folder / "a/stall.json").read_text())
+    assert told["timeline"][-1] == rows[-1]

@@ -263,7 +263,8 @@ def _replicas(counts: dict[str, tuple[float, float]]) -> Engine:
     """Name to (requests, tokens)."""
     return engine_of_page(200, "".join(
         f'vllm:num_requests_running{{engine="{name}"}} {running}\n'
-        f'vllm:generation_tokens_total{{engine="{name}"}} {tokens:.0f}\n' for name, (running, tokens) in counts.items()))
+        f'vllm:generation_tokens_total{{engine="{name}"}} {tokens:.0f}\n'
+        for name, (running, tokens) in counts.items()))
 
 
 @pytest.mark.parametrize("speed", [5.0, 100.0])
