@@ -2,9 +2,9 @@
 
 Every process of a job listens at the same port (SO_REUSEPORT), one that is stopped too: the kernel gives a connection
 to any of them. So several are opened, and one that answers a greeting is asked (NCCL 2.24 to 2.29,
-src/ras/client_support.cc; seen with 2.28.9). Another job in the same network listens there too: who answers is looked up
-by the socket at the other end, and only a process of the engine is asked. Nothing else is sent than the greeting, a time
-limit and the question."""
+src/ras/client_support.cc; seen with 2.28.9). Another job in the same network listens there too: who answers is looked
+up by the socket at the other end, and only a process of the engine is asked. Nothing else is sent than the greeting, a
+time limit and the question."""
 
 from __future__ import annotations
 

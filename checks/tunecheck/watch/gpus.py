@@ -66,13 +66,13 @@ class Watched:
 
     def _by_sms(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         """All seem to wait, and a kernel on all SMs of one of them is no collective: those take a few."""
-        occupied, ours = dict(look.sms), [each.bdf for each in look.gpus or () if each.bdf in self._ours]
+        occupied, ours = dict(look.sms), [each.bdf for each in self._surely_ours(look)]
         full = [bdf for bdf in ours if occupied.get(bdf, 0.0) >= _ALL_SMS]
         few = [bdf for bdf in ours if _NO_SM < occupied.get(bdf, 0.0) <= _FEW_SMS]
         return ((full[0], Kind.COMPUTES),) if len(full) == 1 and few and len(few) == len(ours) - 1 else ()
 
     def _find_outlier(self, look: Look) -> tuple[tuple[str, Kind], ...]:
-        ours = [each for each in look.gpus or () if each.bdf in self._ours]
+        ours = self._surely_ours(look)
         others = [each for each in ours if not self._spins(each)]
         if len(others) != 1 or len(ours) < 2 or _percent(others[0].gpu) is None or _percent(others[0].memory) is None:
             return ()
@@ -121,6 +121,12 @@ class Watched:
         self._told += [Reason(Code.THROTTLED, bdf, (("bits", float(bits)),)) for bdf, bits in braked.items()
                        if look.at - self._brake_at[bdf] >= brake_seconds]
         return self._told
+
+    def _surely_ours(self, look: Look) -> list[GpuSample]:
+        """Another job's GPU may have been learnt too. Who is blamed for his GPU computes on it for the engine, where it
+        is known who does."""
+        placed = {gpu for each in look.processes for gpu in each.gpus} or self._ours
+        return [each for each in look.gpus or () if each.bdf in self._ours & placed]
 
     def _of_ours(self, look: Look) -> list[GpuSample]:
         found = [each for each in look.gpus or () if each.bdf in self._ours]

@@ -140,7 +140,7 @@ class Sources:
         try:
             gpus = accepted.addresses(self._host.list(accepted.GPUS))
         except ProbeError:
-            gpus = ()
+            gpus = self._accepted.gpus if self._accepted is not None else ()
         run = self._run if self._target.unit else None
         held = next((each for each in found if each.holds(self._target.boot_id, run, gpus)), None)
         return self._accepted if held == self._accepted else held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import jsonschema
 import pytest
 from tests.unit.watch.served import ROOT
 
@@ -19,6 +21,7 @@ from tunecheck.host.http_page import fetch
 from tunecheck.model.absence import Absence
 from tunecheck.watch.model import Code
 from tunecheck.watch.progress import engine_of_page
+from tunecheck.watch.schema import SCHEMAS
 from tunecheck.watch.sources import Sources, Target
 
 
@@ -84,3 +87,22 @@ def test_the_key_goes_to_no_other_machine_in_clear() -> None:
                           capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "checks"), "TUNECHECK_API_KEY": "secret-word"})
     assert done.returncode == 2 and "https" in done.stderr and "secret-word" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(("head", "state"), [
+    ("200 OK\r\n\r\nvllm:num_requests_running 1e308\nvllm:generation_tokens_total 1", "unknown"),
+    ("200 OK\r\n\r\nvllm:num_requests_running 0\nvllm:generation_tokens_total 1", "idle"),
+    ("200 OK\r\n\r\n\x00\x1b[31m{}" + "x" * 100_000, "unknown"), ("401 X\r\n\r\n", "unknown"),
+    ("302 X\r\nLocation: http://192.0.2.1/\r\n\r\n", "unknown"), ("503 X\r\nRetry-After: 1\r\n\r\n", "unknown")])
+def test_once_says_what_it_saw_and_ends_as_documented(head: str, state: str) -> None:
+    with _says(f"HTTP/1.1 {head}".encode()) as url:
+        done = subprocess.run(
+            [sys.executable, "-m", "tunecheck", "watch", "--once", "--json", "--interval", "0.2s", "--url", url],
+            capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "checks"), "TUNECHECK_API_KEY": "secret-word"})
+    told = json.loads(done.stdout)
+    jsonschema.validate(told, SCHEMAS["watch-1.json"])
+    assert "secret-word" not in done.stdout + done.stderr
+    # Exit code 1 where the box has trouble of its own: a machine of tests may have a full disk.
+    assert (told["state"] == state or told["state"] == "degraded") and done.returncode == told["exit_code"]
+    assert done.returncode == {"idle": 0, "unknown": 3, "degraded": 1}[told["state"]]

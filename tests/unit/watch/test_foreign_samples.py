@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.watch.test_judge import DECODES, LIMITS, Night, _codes
+from tests.unit.watch.test_blame import RANKS
+from tests.unit.watch.test_judge import BOTH_SPIN, DECODES, LIMITS, Night, _codes
 
+from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.watch.model import Code, Reason, State
 
 
@@ -38,3 +40,14 @@ def test_an_event_that_comes_again_in_a_flood_is_held_from_then_on() -> None:
         night.go(1, events=tuple(Reason(Code.HUNG_TASK, f"x {pid}") for pid in range(300)))
         night.go(LIMITS.hold / 2)
     assert Code.HUNG_TASK in _codes(night.all[-1])
+
+
+@pytest.mark.parametrize("later", [0, 60])
+def test_a_gpu_of_another_job_is_not_to_blame(later: int) -> None:
+    """It worked while the engine's counters moved, so it was learnt as the engine's; then it works on, or rests."""
+    night, other = Night(), GpuSample("0000:05:00.0", 100, 60, 600_000, 700_000)
+    night.go(60, gpus=(*DECODES, other))
+    there = replace(other, gpu=later, memory=later, power_mw=400_000 if later else 100_000)
+    seen = night.go(LIMITS.stall + 20, step=0, gpus=(*BOTH_SPIN, there), processes=RANKS,
+                    sms=(*((each.bdf, 4.0) for each in BOTH_SPIN), ("0000:05:00.0", 100.0)))
+    assert seen.state is State.STALLED and seen.culprit is None and seen.claims == ()

@@ -10,7 +10,9 @@ import pytest
 from tests.unit.watch.test_judge import DECODES, RESTS, Night
 from tests.unit.watch.test_sources import _Host
 
+from tunecheck.host import Unreadable
 from tunecheck.host.nvml_samples import GpuSample
+from tunecheck.model.absence import Absence
 from tunecheck.serving import accepted
 from tunecheck.watch import witnesses
 from tunecheck.watch.model import Code, Engine, Part, Reason, State, UnitState
@@ -102,6 +104,27 @@ def test_an_acceptance_counts_on_where_its_file_is_gone_or_torn(content: bytes |
     host.runs["systemctl"] = UNIT.replace("run1", "run2")
     del host.files["/run/a.json"]
     assert look().accepted is None
+
+
+def test_an_acceptance_counts_on_where_the_list_of_gpus_cannot_be_read() -> None:
+    host = _Host()
+    host.runs["systemctl"], host.files["/run/a.json"] = UNIT, _kept(gpus=["0000:03:00.0"])
+    real = host.list
+
+    def listed(path: str) -> list[str]:
+        return ["0000:03:00.0"] if path == accepted.GPUS else real(path)
+
+    def unread(path: str) -> list[str]:
+        raise Unreadable(path, Absence.TIMED_OUT)
+
+    host.list = listed      # type: ignore[method-assign]
+    look = _looks(host)
+    look()
+    assert look().accepted is not None
+    host.list = unread      # type: ignore[method-assign]
+    assert look().accepted is not None
+    host.list = lambda _: ["0000:04:00.0"]      # type: ignore[method-assign]
+    assert look().accepted is None, "other GPUs are another box"
 
 
 # ---- who computes ----------------------------------------------------------------------------------------------------
