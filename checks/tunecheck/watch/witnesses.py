@@ -84,8 +84,9 @@ class Witnesses:
 
     def _named(self, pid: int, gpus: tuple[str, ...]) -> Process | None:
         found = process(self._host, pid)
-        return None if found is None or found.state in "ZX" else replace(found, engine_pid=_inner(self._host, pid),
-                                                                        gpus=gpus)
+        if found is None or found.state in ("", "Z", "X"):
+            return None
+        return replace(found, engine_pid=_inner(self._host, pid), gpus=gpus)
 
     def processes(self, unit: UnitState | None) -> tuple[Process, ...]:
         """All of the unit, and whoever computed: state X for who is gone."""
@@ -95,7 +96,7 @@ class Witnesses:
         for pid, known in self._known.items():
             now = found.get(pid) or process(self._host, pid)
             # An id that somebody else has by now is of one that is gone.
-            same = now is not None and now.started == known.started
+            same = now is not None and (now.started == known.started or not now.state)
             found[pid] = replace(known, state=now.state if now is not None and same else "X")
         return tuple(replace(each, waits_in=_waits(self._host, each.pid)) if each.state == "D" else each
                      for each in found.values())

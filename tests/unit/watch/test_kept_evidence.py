@@ -10,11 +10,12 @@ import pytest
 from tests.unit.watch.test_judge import DECODES, RESTS, Night
 from tests.unit.watch.test_sources import _Host
 
+from tunecheck.errors import ProbeError
 from tunecheck.host import Unreadable
 from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.model.absence import Absence
 from tunecheck.serving import accepted
-from tunecheck.watch import witnesses
+from tunecheck.watch import blame, witnesses
 from tunecheck.watch.model import Code, Engine, Part, Reason, State, UnitState
 from tunecheck.watch.sources import Sources, Target
 from tunecheck.watch.witnesses import Witnesses
@@ -185,4 +186,29 @@ def test_an_id_that_somebody_else_has_by_now_is_of_who_ended() -> None:
     found.note(OURS, GPUS, 1.0)
     assert [(each.pid, each.name, each.state) for each in found.processes(OURS)] == [(77, "VLLM", "X")]
     host.put(77, "/x", started=5)
+    assert [each.state for each in found.processes(OURS)] == ["S"]
+
+
+@pytest.mark.usefixtures("_now")
+@pytest.mark.parametrize("error", [Unreadable("x", Absence.TIMED_OUT), Unreadable("x", Absence.NO_PERMISSION),
+                                   ProbeError("no process can be started")])
+def test_who_cannot_be_read_has_not_ended(error: ProbeError) -> None:
+    """A reader that hangs, or that gets no process: the rank was blamed for its own end."""
+    host = _Box()
+    found = Witnesses(host)
+    found.note(OURS, GPUS, 1.0)
+    real = host.read_bytes
+
+    def fails(path: str) -> bytes:
+        if path.startswith("/proc/77/"):
+            raise error
+        return real(path)
+
+    host.read_bytes = fails     # type: ignore[method-assign]
+    for _ in range(3):
+        found.note(OURS, GPUS, 1.0)
+        told = found.processes(OURS)
+        assert [(each.pid, each.state) for each in told] == [(77, "")]
+        assert blame.claims(None, told, (), GPUS) == ()
+    host.read_bytes = real      # type: ignore[method-assign]
     assert [each.state for each in found.processes(OURS)] == ["S"]
