@@ -178,10 +178,12 @@ def _list() -> None:
 
 
 def _line(incident: Incident) -> str:
+    from ..watch.culprits import plain
+
     first, last = incident.records[0], incident.last
     when = datetime.fromtimestamp(first.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    return f"{when}  {incident.id}  {first.unit}  {', '.join(first.codes) or 'no reason told'}: " \
-           f"{_sentence(last)}{_blamed(incident)}"
+    told = f"{when}  {incident.id}  {first.unit}  {', '.join(first.codes) or 'no reason told'}"
+    return f"{plain(told)}: {_sentence(last)}{_blamed(incident)}"
 
 
 def _held_up(name: str) -> str:

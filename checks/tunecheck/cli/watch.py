@@ -67,7 +67,6 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from ..host.notify import alive, ready
     from ..host.nvml_samples import NvmlSampler
     from ..serving.accepted import PATH, read
-    from ..serving.reach import key
     from ..util.durations import seconds
     from ..util.whole_file import check_writable
     from ..watch import tell
@@ -97,7 +96,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     policy = _policy(host)
     limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
                     floor=policy.token_floor, canary=0.0 if once else _canary_every(canary, accepted or unit, policy))
-    target = Target(where, _unit(unit), key(api_key_file), _trusted(ca) if where.startswith("https") else None,
+    target = Target(where, _unit(unit), _key(where, api_key_file), _trusted(ca) if where.startswith("https") else None,
                     accepted=accepted or (PATH if unit and (policy.token_floor or limits.canary) else ""),
                     boot_id=_boot(host))
     door = _door(listen) if listen is not None else None
@@ -170,6 +169,17 @@ class _Beside:
             self._door.tell(seen.state, out, tell.metrics(seen, at))
         if act:
             self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
+
+
+def _key(where: str, path: str | None) -> str:
+    """Of the file or the environment. /metrics is asked once a second: not in clear over a network."""
+    from ..serving.reach import key, own_machine
+
+    found = key(path)
+    if found and where.startswith("http:") and not own_machine(where):
+        raise UsageError(f"--url {where}: the API key would go to another machine over plain HTTP, where everybody on "
+                         "the way can read it; expected https, or an address of this machine as http://127.0.0.1:30000")
+    return found
 
 
 def _boot(host: Host) -> str:

@@ -5,6 +5,7 @@ HTTP library that stays in a process for months. TLS where the address says http
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import socket
 import ssl
@@ -15,7 +16,7 @@ from ..model.absence import Absence
 from ..util.at_first_use import dataclass
 from .base import Unreadable
 
-__all__ = ["Page", "fetch"]
+__all__ = ["Page", "fetch", "loopback"]
 
 #: vLLM's page has 60 KB, SGLang's 40 KB.
 _MOST = 4 << 20
@@ -32,12 +33,18 @@ class Page:
 
 
 def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLContext | None = None) -> Page:
-    """GET the page within ``deadline`` seconds, all in all. ``key`` is sent as a bearer token. Unreadable where there
-    is no whole answer in time."""
+    """GET the page within ``deadline`` seconds, all in all. ``key`` is sent as a bearer token, in clear to this machine
+    alone: NOT_ASKED for another one. UNREADABLE for an answer that is no page; else Unreadable where there is no whole
+    answer in time."""
     until = time.monotonic() + deadline
-    parts = urlsplit(url)
-    host, secure = parts.hostname or "", parts.scheme == "https"
-    port = parts.port or (443 if secure else 80)
+    try:
+        parts = urlsplit(url)
+        host, secure = parts.hostname or "", parts.scheme == "https"
+        port = parts.port or (443 if secure else 80)
+    except ValueError:
+        raise Unreadable(url, Absence.FAILED.because("is no address")) from None
+    if key and not secure and not loopback(host):
+        raise Unreadable(url, Absence.NOT_ASKED.because("the key would go to another machine in clear"))
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     lines = [f"GET {path} HTTP/1.0", f"Host: {parts.netloc.rpartition('@')[2]}", "Accept: text/plain",
              *([f"Authorization: Bearer {key}"] if key else [])]
@@ -55,6 +62,8 @@ def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLCon
         raise Unreadable(url, Absence.TIMED_OUT.because(f"timed out after {deadline:g} s")) from None
     except OSError as error:
         raise Unreadable(url, Absence.FAILED.because(error.strerror or type(error).__name__)) from None
+    except ValueError:      # a host that no resolver takes
+        raise Unreadable(url, Absence.FAILED.because("is no address")) from None
     head, _, body = answer.partition(b"\r\n\r\n")
     found, length = _STATUS.match(head), _LENGTH.search(head)
     if found is None:
@@ -62,6 +71,16 @@ def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLCon
     if length is not None and len(body) < int(length[1]):
         raise Unreadable(url, Absence.INCOMPLETE.because("the answer ended too early"))
     return Page(int(found[1]), body.decode("utf-8", "replace"))
+
+
+def loopback(host: str) -> bool:
+    """Whether what is sent there stays on this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _left(until: float) -> float:

@@ -74,7 +74,7 @@ class KernelMessages:
 def _line(record: bytes) -> list[str]:
     head, mark, rest = record.decode("utf-8", "replace").partition(";")
     fields = head.split(",")
-    if not mark or len(fields) < 3 or not fields[2].isdigit():
+    if not mark or len(fields) < 3 or not (fields[2].isascii() and fields[2].isdigit()):
         return []
     seconds, rest = int(fields[2]) / 1e6, rest.split("\n", 1)[0]
     return [f"[{seconds:12.6f}] {rest}"]

@@ -1,8 +1,10 @@
 """Asks NCCL's RAS from outside: in a child that enters the engine's network namespace and may hang.
 
 Every process of a job listens at the same port (SO_REUSEPORT), one that is stopped too: the kernel gives a connection
-to any of them. So several are opened, and the first that answers a greeting is asked (NCCL 2.24 to 2.29,
-src/ras/client_support.cc; seen with 2.28.9). Nothing else is sent than the greeting, a time limit and the question."""
+to any of them. So several are opened, and one that answers a greeting is asked (NCCL 2.24 to 2.29,
+src/ras/client_support.cc; seen with 2.28.9). Another job in the same network listens there too: who answers is looked
+up by the socket at the other end, and only a process of the engine is asked. Nothing else is sent than the greeting, a
+time limit and the question."""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ import os
 import select
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..model.absence import Absence
@@ -30,12 +33,13 @@ _GREETING, _GREET = b"CLIENT PROTOCOL 2\n", 0.5
 _DOORS, _ROUNDS = 16, 4
 _PORT = 28028
 _CLONE_NEWNET = 0x40000000
-_OK, _NO_ANSWER, _REFUSED, _NO_PERMISSION, _NO_PROCESS = b"=", b"t", b"r", b"p", b"n"
+_OK, _NO_ANSWER, _REFUSED, _NO_PERMISSION, _NO_PROCESS, _FOREIGN = b"=", b"t", b"r", b"p", b"n", b"f"
 _WHY = {
     _NO_ANSWER: Absence.TIMED_OUT.because("no process of the engine answers there"),
     _REFUSED: Absence.NOT_PRESENT.because("nobody listens there: no NCCL of 2.24 or later, or NCCL_RAS_ENABLE=0"),
     _NO_PERMISSION: Absence.NO_PERMISSION.because("only root may enter the engine's network namespace"),
     _NO_PROCESS: Absence.NOT_PRESENT.because("the process has ended"),
+    _FOREIGN: Absence.NOT_PRESENT.because("only processes answer there that are not known to be the engine's"),
 }
 
 
@@ -77,11 +81,13 @@ def where(host: Host, pid: int) -> tuple[str, int]:
 
 class RasQuestion(Question):
     """One question to RAS of the process ``pid``, under way in a child. Address and port are those that ``where``
-    gives; they are those of the process' own network namespace."""
+    gives; they are those of the process' own network namespace. ``ours``: only the answer of one of these processes
+    counts; (): of any."""
 
-    def __init__(self, pid: int, address: str, port: int, deadline: float = DEADLINE) -> None:
+    def __init__(self, pid: int, address: str, port: int, deadline: float = DEADLINE,
+                 ours: Sequence[int] = ()) -> None:
         self._name = f"NCCL RAS at {address}:{port}"
-        super().__init__(lambda pipe, until: _work(pipe, until, pid, address, port), deadline)
+        super().__init__(lambda pipe, until: _work(pipe, until, pid, (address, port), ours), deadline)
 
     def answer(self) -> RasAnswer:
         """Wait until the question is over and return what came. Unreadable where nothing did."""
@@ -94,10 +100,10 @@ class RasQuestion(Question):
         raise Unreadable(self._name, _WHY.get(kind, _WHY[_NO_ANSWER]))
 
 
-def _work(pipe: int, until: float, pid: int, address: str, port: int) -> None:
-    kind = _enter(pid) or _ask(pipe, address, port, until)
-    if kind == _REFUSED and address == "127.0.0.1":
-        kind = _ask(pipe, "::1", port, until)       # what "localhost" may be, which is NCCL's default
+def _work(pipe: int, until: float, pid: int, place: tuple[str, int], ours: Sequence[int]) -> None:
+    kind = _enter(pid) or _ask(pipe, place, until, ours)
+    if kind == _REFUSED and place[0] == "127.0.0.1":
+        kind = _ask(pipe, ("::1", place[1]), until, ours)       # what "localhost" may be, which is NCCL's default
     if kind:
         os.write(pipe, kind)
 
@@ -118,26 +124,29 @@ def _enter(pid: int) -> bytes:
     return b"" if ctypes.CDLL(None, use_errno=True).setns(place, _CLONE_NEWNET) == 0 else _NO_PERMISSION
 
 
-def _ask(pipe: int, address: str, port: int, until: float) -> bytes:
-    """Ask RAS at this address, and write the answer to ``pipe`` as it comes, ended by a NUL. Return b"" where there was
+def _ask(pipe: int, place: tuple[str, int], until: float, ours: Sequence[int]) -> bytes:
+    """Ask RAS at this place, and write the answer to ``pipe`` as it comes, ended by a NUL. Return b"" where there was
     an answer, else the kind of failure."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    received = False
+    received, foreign = False, False
     for _ in range(_ROUNDS):
-        door, some = _greeted(family, (address, port), until)
-        received = received or some
+        doors, some = _greeted(place, until)
+        received, foreign = received or some, foreign or bool(doors)
+        door = next((each for each in doors if not ours or _is_of(each, ours)), None)
+        for each in doors:
+            if each is not door:
+                each.close()
         if door is not None:
             break
         if not some or time.monotonic() >= until:
-            return _NO_ANSWER if received else _REFUSED
+            return _FOREIGN if foreign else _NO_ANSWER if received else _REFUSED
     else:
-        return _NO_ANSWER
+        return _FOREIGN if foreign else _NO_ANSWER
     with door:
         rest = _line(door, b"TIMEOUT %d\n" % _LEG, until)
         if rest is None:
             return _NO_ANSWER
         door.sendall(b"VERBOSE STATUS\n")
-        os.write(pipe, _OK + rest)
+        os.write(pipe, _OK + rest.replace(b"\0", b"?"))
         size = 0
         while size < MOST and (left := until - time.monotonic()) > 0:
             door.settimeout(left)
@@ -172,9 +181,9 @@ def _line(door: socket.socket, words: bytes, until: float) -> bytes | None:
     return found.partition(b"\n")[2]
 
 
-def _greeted(family: int, place: tuple[str, int], until: float) -> tuple[socket.socket | None, bool]:
-    """Return a connection at which a process answered the greeting (None: there is none), and whether anybody listens
-    there at all."""
+def _greeted(place: tuple[str, int], until: float) -> tuple[list[socket.socket], bool]:
+    """Return the connections at which a process answered the greeting, and whether anybody listens there at all."""
+    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
     doors, listens, poller = {}, False, select.poll()
     for _ in range(_DOORS):
         door = socket.socket(family, socket.SOCK_STREAM)
@@ -188,8 +197,9 @@ def _greeted(family: int, place: tuple[str, int], until: float) -> tuple[socket.
             continue
         door.close()
         break
-    kept, end = None, min(until, time.monotonic() + _GREET)
-    while doors and kept is None and (left := end - time.monotonic()) > 0:
+    kept: list[socket.socket] = []
+    end = min(until, time.monotonic() + _GREET)
+    while doors and (left := end - time.monotonic()) > 0:
         for number, _ in poller.poll(left * 1000):
             door = doors.pop(number)
             poller.unregister(number)
@@ -197,10 +207,33 @@ def _greeted(family: int, place: tuple[str, int], until: float) -> tuple[socket.
                 greeting = door.recv(4096)
             except OSError:
                 greeting = b""
-            if kept is None and greeting.startswith(b"SERVER PROTOCOL"):
-                kept = door
+            if greeting.startswith(b"SERVER PROTOCOL"):
+                # The others of its job have nothing to add, and another's come as soon.
+                end = min(end, time.monotonic() + _GREET / 5)
+                kept.append(door)
             else:
                 door.close()
     for door in doors.values():
         door.close()
     return kept, listens
+
+
+def _is_of(door: socket.socket, pids: Sequence[int]) -> bool:
+    """Whether the socket at the other end is one of these processes'. Not where that cannot be read."""
+    ends = [f":{name[1]:04X}" for name in (door.getpeername(), door.getsockname())]
+    inode = ""
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError), Path(f"/proc/self/net/{name}").open("rb") as rows:
+            for row in map(bytes.decode, rows):
+                fields = row.split()
+                if len(fields) > 9 and [field[-5:] for field in fields[1:3]] == ends:
+                    inode = fields[9]
+    if inode in ("", "0"):
+        return False
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(entry.path) == f"socket:[{inode}]":      # noqa: PTH115
+                        return True
+    return False

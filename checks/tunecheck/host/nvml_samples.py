@@ -148,7 +148,7 @@ class NvmlSampler:
             self._refused = str(line.get("refused", ""))
             if not self._refused:
                 self._last, self._pause = Sample(now, tuple(_gpu(each) for each in line["gpus"])), _AGAIN
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
             self._refused = "its answers are damaged"
 
     def _end(self, now: float) -> None:

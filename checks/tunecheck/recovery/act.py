@@ -51,9 +51,12 @@ class Box:
     drained: str = request.DRAINED
 
 
-def restarts_since(found: list[Incident], since: float) -> int:
-    """Restarts that were begun after that time."""
-    return sum((stopped := each.step(Step.STOPPED)) is not None and stopped.at >= since for each in found)
+def restarts_since(found: list[Incident], since: float, boot_id: str) -> int:
+    """Restarts that were begun after that time. In a boot before this one they cannot have been in days to come: then
+    its clock was wrong, and would be for years."""
+    until = since + 2 * _DAY
+    return sum((stopped := each.step(Step.STOPPED)) is not None and stopped.at >= since
+               and (stopped.at <= until or stopped.boot_id == boot_id) for each in found)
 
 
 def recover(box: Box, asked: Request | None) -> Record | None:
@@ -145,7 +148,7 @@ class _Way:
             self._note(Step.STOPPING, Why.TOO_MANY if self._restarts() >= policy.restarts_per_day else Why.NONE)
 
     def _restarts(self) -> int:
-        return restarts_since(self.earlier, time.time() - _DAY)
+        return restarts_since(self.earlier, time.time() - _DAY, self.box.boot_id)
 
     def _moves(self, asked: Request) -> bool:
         try:

@@ -50,6 +50,8 @@ def gather(host: Host, request: Request, unit: UnitNow, key: str, alive: Callabl
     """The folder that holds it. OSError where the disk takes nothing; then nothing is left behind."""
     place = Path(folder) / request.incident
     _make_room(host, Path(folder), place.name)
+    if place.is_symlink():
+        raise OSError(f"{place} is a link")
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         for name, text in _texts(host, request, unit, key, alive):
@@ -75,7 +77,8 @@ def _texts(host: Host, request: Request, unit: UnitNow, key: str,
     for name, (words, seconds) in {**(_GPUS if loaded else {}), **_COMMANDS}.items():
         alive()
         found.append((name, _output_of(host, tuple(word.format(unit=request.unit) for word in words), seconds)))
-    found.append(("stall.json", json.dumps({"watch": request.document, "timeline": list(request.timeline)}, indent=1)))
+    # Not indented: it is larger than the request then, and a document that is cut is none.
+    found.append(("stall.json", json.dumps({"watch": request.document, "timeline": list(request.timeline)})))
     return found
 
 

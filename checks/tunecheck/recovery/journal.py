@@ -13,7 +13,7 @@ from typing import Any
 
 from ..util import safe_files
 from ..watch.culprits import document, of_document
-from .model import Record, Step, Why
+from .model import DONE, Record, Step, Why
 
 __all__ = ["FALLBACK", "PATH", "SCHEMA", "Journal"]
 
@@ -23,6 +23,10 @@ FALLBACK = "/run/tunecheck/incidents.jsonl"
 SCHEMA = "tunecheck/incident/1"
 #: Bytes after which the older half is dropped. A restart writes about 2 KB.
 _MOST = 1 << 20
+#: Bytes that are read all the same: what is left unread would be forgotten.
+_LARGEST = 64 << 20
+#: The last second of year 9999: no time of a record is later, whatever its clock said.
+_LAST = 253402300799.0
 _TEXT = 400
 
 
@@ -37,7 +41,7 @@ class Journal:
         found: list[list[Record]] = []
         for path in self._paths:
             try:
-                content = safe_files.read(path, 2 * _MOST, follow=False, ours=True)
+                content = safe_files.read(path, _LARGEST, follow=False, ours=True)
             except OSError:
                 continue
             found.append([record for line in content.split(b"\n") if (record := _parsed(line)) is not None])
@@ -59,7 +63,7 @@ def _append(path: str, line: bytes) -> None:
     folder = Path(path).parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        before = safe_files.read(path, 2 * _MOST, follow=False, ours=True)
+        before = safe_files.read(path, _LARGEST, follow=False, ours=True)
     except FileNotFoundError:
         before = b""
     if len(before) > _MOST:
@@ -101,10 +105,24 @@ def _parsed(line: bytes) -> Record | None:
             return None
         words = [said[name] for name in ("incident", "boot_id", "unit", "invocation", "text")]
         codes = tuple(said["codes"])
-        if not all(isinstance(each, str) for each in (*words, *codes)) or not isinstance(said["at"], (int, float)):
+        if not all(isinstance(each, str) for each in (*words, *codes, said["step"], said["why"])) or not isinstance(
+                said["at"], (int, float)):
             return None
         incident, boot_id, unit, invocation, text = words
-        return Record(incident, float(said["at"]), boot_id, Step(said["step"]), Why(said["why"]), unit, invocation,
-                      codes, text, of_document(said.get("culprit")))
+        at = float(min(max(said["at"], 0), _LAST)) if said["at"] == said["at"] else _LAST
+        step, why = _codes(said["step"], said["why"])
+        if why is Why.NEWER and said["why"] != why:
+            text = " ".join(filter(None, (said["step"], said["why"], text)))
+        return Record(incident, at, boot_id, step, why, unit, invocation, codes, text,
+                      of_document(said.get("culprit")))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
+
+
+def _codes(step: str, why: str) -> tuple[Step, Why]:
+    """Of a newer release too: then nobody knows what comes after it, which ends the incident."""
+    known = next((each for each in Step if each == step), None)
+    cause = next((each for each in Why if each == why), None)
+    if known is None or cause is None:
+        return known if known is not None and known in DONE else Step.INTERRUPTED, Why.NEWER
+    return known, cause

@@ -45,6 +45,7 @@ class Why(StrEnum):
     STOPPED_BY_HAND = "stopped-by-hand"
     BOOTED = "booted"
     INTERRUPTED = "interrupted"
+    NEWER = "newer-release"
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,15 @@ class Incident:
 
 def incidents(records: Iterable[Record]) -> list[Incident]:
     """In the order in which they began. The records of one in the order of its steps: a clock that jumped back, or a
-    disk that was full for a while, may have put a later one before."""
+    disk that was full for a while, may have put a later one before. A step of a newer release stands before an end that
+    is known, and is one itself where none is: who does not know what was done begins nothing again."""
     found: dict[str, list[Record]] = {}
     for each in records:
         found.setdefault(each.incident, []).append(each)
     order = list(Step)
-    return [Incident(tuple(sorted(each, key=lambda record: order.index(record.step)))) for each in found.values()]
+
+    def place(record: Record) -> float:
+        unknown = record.step is Step.INTERRUPTED and record.why is Why.NEWER
+        return order.index(Step.SERVING) - 0.5 if unknown else order.index(record.step)
+
+    return [Incident(tuple(sorted(each, key=place))) for each in found.values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..watch.culprits import plain
 from .model import Record, Step, Why
 
 __all__ = ["because", "sentence"]
@@ -31,6 +32,7 @@ _WHYS = {
     Why.STOPPED_BY_HAND: "somebody stopped or started it",
     Why.BOOTED: "by a boot",
     Why.INTERRUPTED: "it was interrupted",
+    Why.NEWER: "another release of tunecheck did what this one does not know; look at the box yourself",
 }
 
 
@@ -41,4 +43,4 @@ def because(record: Record) -> str:
 
 def sentence(record: Record) -> str:
     """The step, why, and what was seen."""
-    return ": ".join(part for part in (_STEPS[record.step], _WHYS[record.why], record.text) if part)
+    return ": ".join(part for part in (_STEPS[record.step], _WHYS[record.why], plain(record.text)) if part)

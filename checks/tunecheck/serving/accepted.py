@@ -4,7 +4,6 @@ unit, and a question that it answered right. It lies in /run: another boot is an
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +12,17 @@ from ..errors import UsageError
 from ..util import safe_files
 from ..util.at_first_use import dataclass
 
-__all__ = ["GPUS", "PATH", "SCHEMA", "Accepted", "Question", "addresses", "parsed", "read", "write"]
+__all__ = ["GPUS", "MOST_TEXT", "PATH", "SCHEMA", "Accepted", "Question", "addresses", "parsed", "read", "write"]
 
 PATH = "/run/tunecheck/accepted.json"
 SCHEMA = "tunecheck/accepted/1"
 #: A folder for each GPU that the NVIDIA driver holds, by its address. Reading it asks no GPU.
 GPUS = "/proc/driver/nvidia/gpus"
 _MOST = 1 << 16
+#: Bytes of a text: a question is handed on by a pipe, and nobody waits for who reads it. Tokens of its answer.
+MOST_TEXT, _MOST_TOKENS = 2048, 256
+#: Tokens a second that a stream may have given. A floor of more is an alarm for ever, one of less is none.
+_LEAST_SPEED, _MOST_SPEED, _MOST_PROMPT_SPEED = 0.01, 1e5, 1e8
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
@@ -66,27 +69,36 @@ def parsed(content: bytes) -> Accepted:
             raise ValueError("another schema")
         texts = [said[name] for name in ("boot_id", "invocation", "recipe", "image", "model", "api")]
         gpus, asked = said["gpus"], said["question"]
-        if not all(isinstance(each, str) for each in (*texts, *gpus)) or not isinstance(gpus, list):
+        if not all(isinstance(each, str) and len(each.encode()) <= MOST_TEXT for each in (*texts, *gpus)) or not \
+                isinstance(gpus, list):
             raise ValueError("a text is none")
         if said["api"] not in ("chat", "completions"):
             raise ValueError("another API")
-        speed = _speed(said["tok_s"])
+        speed = _speed(said["tok_s"], _MOST_SPEED)
         if speed is None:
             raise ValueError("no speed")
-        return Accepted(texts[0], texts[1], texts[2], texts[3], tuple(gpus), speed, _speed(said["prompt_tok_s"]),
-                        texts[4], texts[5], None if asked is None else Question(
-                            str(asked["prompt"]), str(asked["expect"]), max(1, min(256, int(asked["tokens"])))))
+        return Accepted(texts[0], texts[1], texts[2], texts[3], tuple(gpus), speed,
+                        _speed(said["prompt_tok_s"], _MOST_PROMPT_SPEED), texts[4], texts[5],
+                        None if asked is None else _question(asked))
     except (TypeError, LookupError, RecursionError, OverflowError) as error:
         raise ValueError(f"is no {SCHEMA}: {error}") from None
 
 
-def _speed(value: Any) -> float | None:
+def _speed(value: Any, most: float) -> float | None:
     if value is None:
         return None
-    speed = float(value)
-    if not math.isfinite(speed) or speed <= 0:
+    if type(value) not in (int, float) or not _LEAST_SPEED <= value <= most:
         raise ValueError("a speed is none")
-    return speed
+    return float(value)
+
+
+def _question(asked: Any) -> Question:
+    texts, tokens = [asked["prompt"], asked["expect"]], asked["tokens"]
+    if not all(isinstance(each, str) and 0 < len(each.encode()) <= MOST_TEXT for each in texts):
+        raise ValueError("a text of the question is none")
+    if type(tokens) is not int or tokens <= 0:
+        raise ValueError("the limit of the question is none")
+    return Question(texts[0], texts[1], min(_MOST_TOKENS, tokens))
 
 
 def read(path: str) -> Accepted:

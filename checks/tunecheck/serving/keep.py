@@ -7,7 +7,7 @@ import statistics
 from pathlib import Path
 
 from ..recipes.frozen import Recipe
-from .accepted import GPUS, Accepted, Question, addresses
+from .accepted import GPUS, MOST_TEXT, Accepted, Question, addresses
 from .figures import rates
 from .measured import Measured
 from .plan import Plan
@@ -41,11 +41,13 @@ def of(seen: Measured, plan: Plan, recipe: Recipe | None, digest: str, model: st
 
 
 def _question(seen: Measured, plan: Plan) -> Question | None:
-    """Return the question with the shortest right answer and no filler before it; None where there is none."""
+    """Return the question with the shortest right answer and no filler before it; None where there is none, or it is
+    too long to be kept."""
     told = []
     for canary in plan.canaries:
         runs = [run for run in seen.of("canary") if run.expect == canary.expect]
-        if not canary.context and runs and all(answered(run) and not run.broken for run in runs):
+        short = max(len(canary.prompt.encode()), len(canary.expect.encode())) <= MOST_TEXT
+        if short and not canary.context and runs and all(answered(run) and not run.broken for run in runs):
             told.append((max(run.tokens for run in runs), canary))
     if not told:
         return None

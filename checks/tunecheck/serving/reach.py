@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import re
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError
+from ..host.http_page import loopback
 from ..util.durations import seconds
 
 __all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine"]
@@ -39,12 +39,7 @@ def own_machine(base: str) -> bool:
         host = urllib.parse.urlsplit(base).hostname or ""
     except ValueError:
         return False
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return loopback(host)
 
 
 def headers(given: Sequence[str]) -> dict[str, str]:

@@ -33,7 +33,7 @@ def claims(ras: Ras | None, processes: Sequence[Process], outliers: Iterable[tup
     known = _Known(processes, gpus)
     found = [Claim(Witness.PROCESS, _STATES[each.state], each.pid, each.name, error=each.waits_in)
              for each in processes if each.state in _STATES and (each.state != "Z" or each.gpus)]
-    found += _of_ras(ras) if ras is not None else []
+    found += [each if ras.nodes < 2 else _far(each) for each in _of_ras(ras)] if ras is not None else []
     for address, kind in outliers:
         on = [each for each in processes if address in each.gpus]
         one = on[0] if len(on) == 1 else None
@@ -52,6 +52,11 @@ def _of_ras(ras: Ras) -> list[Claim]:
     # A process that is named with its ranks is not told a second time without them.
     ranked = {(each.kind, each.engine_pid) for each in claims if each.rank is not None}
     return [each for each in claims if each.rank is not None or (each.kind, each.engine_pid) not in ranked]
+
+
+def _far(claim: Claim) -> Claim:
+    """Of a job on several machines: process and GPU may be another machine's, and these ids somebody else's here."""
+    return replace(claim, engine_pid=0, index=None)
 
 
 def _rank(rank: RasRank, kind: Kind) -> Claim:
@@ -84,6 +89,10 @@ class _Known:
         return replace(claim, uuid=self._uuids.get(claim.gpu, ""))
 
 
+def _names(claim: Claim) -> bool:
+    return bool(claim.pid or claim.engine_pid or claim.gpu) or claim.rank is not None
+
+
 def _who(claim: Claim) -> tuple[object, ...]:
     """Two claims with one of these are about the same."""
     if claim.pid or claim.engine_pid:
@@ -100,7 +109,8 @@ def disagree(claims: Sequence[Claim]) -> bool:
 def _named(claims: Iterable[Claim]) -> dict[Witness, set[tuple[object, ...]]]:
     found: dict[Witness, set[tuple[object, ...]]] = {}
     for each in claims:
-        found.setdefault(each.witness, set()).add(_who(each))
+        if _names(each):
+            found.setdefault(each.witness, set()).add(_who(each))
     return found
 
 
@@ -110,7 +120,7 @@ def culprit(claims: Sequence[Claim], before: Culprit | None = None) -> Culprit |
     for number, level in enumerate(_LEVELS):
         if before is not None and any(each in earlier for earlier in _LEVELS[:number] for each in before.kinds):
             return before
-        these = [each for each in claims if each.kind in level]
+        these = [each for each in claims if each.kind in level and _names(each)]
         if not these:
             continue
         by_all = set.intersection(*_named(these).values())

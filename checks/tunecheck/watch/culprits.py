@@ -27,7 +27,7 @@ def named(culprit: Culprit) -> str:
     """Who, and what is said of him: "rank 1, process 77 (python3), GPU 0000:04:00.0 was stopped by a signal"."""
     who = [f"rank {culprit.rank}"] if culprit.rank is not None else []
     who += [f"process {culprit.pid} ({plain(culprit.name)})"] if culprit.pid else []
-    who += [f"GPU {culprit.gpu}"] if culprit.gpu else []
+    who += [f"GPU {plain(culprit.gpu)}"] if culprit.gpu else []
     told = [f"{KINDS[each]} in {plain(culprit.collective)}" if each is Kind.BEHIND and culprit.collective else
             KINDS[each] for each in culprit.kinds]
     return f"{', '.join(who) or 'a process'} {' and '.join(told)}"

@@ -6,7 +6,8 @@ from .model import Code, Look, Reason
 
 __all__ = ["Events"]
 
-_MOST = 200
+#: Of one code, so that a flood of one hides no other; and of GPUs.
+_MOST = 40
 #: In seconds: a sample of before the fall may come after its message.
 _SURE = 30.0
 
@@ -22,12 +23,14 @@ class Events:
     def judge(self, look: Look, before: Look | None) -> list[Reason]:
         """Those of this look and of the time that counts."""
         for each in (*look.events, *_restarted(look, before)):
+            # Two Xids of one GPU are two; a count that grows is one.
+            apart = each.numbers if each.code in (Code.XID, Code.SXID) else ()
+            key = each.code, each.subject, apart
             if each.code is Code.GPU_GONE:
-                self._fell[each.subject] = (look.at, each)
-            elif len(self._held) < _MOST:
-                # Two Xids of one GPU are two; a count that grows is one.
-                apart = each.numbers if each.code in (Code.XID, Code.SXID) else ()
-                self._held[each.code, each.subject, apart] = (look.at, each)
+                if each.subject in self._fell or len(self._fell) < _MOST:
+                    self._fell[each.subject] = (look.at, each)
+            elif key in self._held or sum(kept.code is each.code for _, kept in self._held.values()) < _MOST:
+                self._held[key] = (look.at, each)
         self._held = {key: kept for key, kept in self._held.items() if look.at - kept[0] <= self._hold}
         back = {each.bdf for each in look.gpus or () if not each.error}
         self._fell = {bdf: kept for bdf, kept in self._fell.items()

@@ -66,6 +66,8 @@ class Floor:
         then, now = before.engine, look.engine
         if then.running is None or now.running is None:
             return
+        if [each.name for each in then.parts] != [each.name for each in now.parts]:
+            return      # a replica came or went, with all that it has ever counted
         pairs = [(then.decoded, now.decoded), (then.steps, now.steps), (then.generated, now.generated),
                  (then.prompted, now.prompted)]
         grown = [None if old is None or new is None else new - old for old, new in pairs]

@@ -20,6 +20,8 @@ _SURE = 3.0
 #: nvmlClocksEventReasons: hardware slowdown, its thermal part, its power brake, and the driver's own thermal slowdown,
 #: which a board in hot air shows first. A power cap (0x4) is how boards work.
 _BRAKES = 0x8 | 0x20 | 0x40 | 0x80
+#: Bits that no driver has: all ones is how a device that is lost reads.
+_NO_BRAKES = ~0xFFFF
 _GONE = ("GPU_IS_LOST", "RESET_REQUIRED")
 
 
@@ -30,7 +32,8 @@ class Watched:
         self._ours: set[str] = set()
         self._listed: set[str] = set()
         self._spin_at: float | None = None
-        self._brake_at: float | None = None
+        self._brake_at: dict[str, float] = {}
+        self._told: list[Reason] = []           # of the last look that had samples
         self._carried: dict[str, int] = {}
         self._moving: set[str] = set()
         self._outlier: tuple[tuple[str, Kind], ...] = ()
@@ -38,8 +41,8 @@ class Watched:
 
     def forget_clocks(self) -> None:
         """Nothing was seen for a while."""
-        self._spin_at = self._brake_at = None
-        self._outlier = ()
+        self._spin_at, self._outlier = None, ()
+        self._brake_at.clear()
 
     def learn(self, look: Look) -> None:
         """The engine made progress in this look."""
@@ -63,13 +66,13 @@ class Watched:
 
     def _by_sms(self, look: Look) -> tuple[tuple[str, Kind], ...]:
         """All seem to wait, and a kernel on all SMs of one of them is no collective: those take a few."""
-        occupied, ours = dict(look.sms), [each.bdf for each in look.gpus or () if each.bdf in self._ours]
+        occupied, ours = dict(look.sms), [each.bdf for each in self._surely_ours(look)]
         full = [bdf for bdf in ours if occupied.get(bdf, 0.0) >= _ALL_SMS]
         few = [bdf for bdf in ours if _NO_SM < occupied.get(bdf, 0.0) <= _FEW_SMS]
         return ((full[0], Kind.COMPUTES),) if len(full) == 1 and few and len(few) == len(ours) - 1 else ()
 
     def _find_outlier(self, look: Look) -> tuple[tuple[str, Kind], ...]:
-        ours = [each for each in look.gpus or () if each.bdf in self._ours]
+        ours = self._surely_ours(look)
         others = [each for each in ours if not self._spins(each)]
         if len(others) != 1 or len(ours) < 2 or _percent(others[0].gpu) is None or _percent(others[0].memory) is None:
             return ()
@@ -104,19 +107,26 @@ class Watched:
         return any(map(_works, ours)) and not any(map(self._spins, ours))
 
     def judge(self, look: Look, brake_seconds: float) -> list[Reason]:
-        """What is wrong with any GPU of the box. One that NVML no longer lists is gone."""
-        listed = {each.bdf for each in look.gpus or ()}
-        named = {bdf for bdf in listed if ":" in bdf}
-        gone = [Reason(Code.GPU_GONE, bdf) for bdf in sorted(self._listed - named)] if look.gpus is not None else []
-        self._listed |= {each.bdf for each in look.gpus or () if ":" in each.bdf}
-        reasons = [*gone, *(Reason(Code.GPU_GONE if each.error in _GONE else Code.GPU_TROUBLE, each.bdf)
-                         for each in look.gpus or () if each.error)]
-        braked = [each for each in look.gpus or () if each.throttle is not None and each.throttle & _BRAKES]
-        self._brake_at = (self._brake_at if self._brake_at is not None else look.at) if braked else None
-        if self._brake_at is None or look.at - self._brake_at < brake_seconds:
-            return reasons
-        return [*reasons, *(Reason(Code.THROTTLED, each.bdf, (("bits", float((each.throttle or 0) & _BRAKES)),))
-                         for each in braked)]
+        """What is wrong with any GPU of the box. One that NVML no longer lists is gone. What was seen last stays so
+        where there are no samples."""
+        if look.gpus is None:
+            return self._told
+        named = {each.bdf for each in look.gpus if ":" in each.bdf}
+        gone = [Reason(Code.GPU_GONE, bdf) for bdf in sorted(self._listed - named)]
+        self._listed |= named
+        self._told = [*gone, *(Reason(Code.GPU_GONE if each.error in _GONE else Code.GPU_TROUBLE, each.bdf)
+                               for each in look.gpus if each.error)]
+        braked = {each.bdf: _brakes(each) for each in look.gpus if _brakes(each)}
+        self._brake_at = {bdf: self._brake_at.get(bdf, look.at) for bdf in braked}
+        self._told += [Reason(Code.THROTTLED, bdf, (("bits", float(bits)),)) for bdf, bits in braked.items()
+                       if look.at - self._brake_at[bdf] >= brake_seconds]
+        return self._told
+
+    def _surely_ours(self, look: Look) -> list[GpuSample]:
+        """Another job's GPU may have been learnt too. Who is blamed for his GPU computes on it for the engine, where it
+        is known who does."""
+        placed = {gpu for each in look.processes for gpu in each.gpus} or self._ours
+        return [each for each in look.gpus or () if each.bdf in self._ours & placed]
 
     def _of_ours(self, look: Look) -> list[GpuSample]:
         found = [each for each in look.gpus or () if each.bdf in self._ours]
@@ -132,6 +142,10 @@ def _share(gpu: GpuSample) -> float | None:
     if gpu.power_mw is None or not gpu.limit_mw or not 0 <= gpu.power_mw <= 2 * gpu.limit_mw:
         return None
     return gpu.power_mw / gpu.limit_mw
+
+
+def _brakes(gpu: GpuSample) -> int:
+    return gpu.throttle & _BRAKES if gpu.throttle is not None and not gpu.throttle & _NO_BRAKES else 0
 
 
 def _spins(gpu: GpuSample) -> bool:

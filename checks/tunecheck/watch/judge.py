@@ -33,6 +33,7 @@ class Judge:
         self._before: Look | None = None
         self._parts: dict[str, Part] = {}           # what each replica said last, however long ago
         self._vain: dict[str, float] = {}           # seconds in which it was asked, since it moved
+        self._away: dict[str, tuple[float, Part, float]] = {}       # not told any more: since when, the same of both
         self._answered = self._steps = False        # ``_steps``: a counter was seen to move, or requests to end
         self._answered_at = self._loads_at = 0.0
         self._unit: UnitState | None = None         # as systemd last told it
@@ -73,7 +74,7 @@ class Judge:
     def judge(self, look: Look) -> Seen:
         """The state as of this look; looks come in the order of their time."""
         paused = self._clocks(look)
-        frozen = max(self._vain.values(), default=0.0)
+        frozen = max(self._in_vain.values(), default=0.0)
         self._base = state, reasons = self._state(look, frozen)
         beside = [*self._events.judge(look, self._before), *look.conditions, *self._floor.judge(look, paused),
                   *self._doubt.beside,
@@ -103,7 +104,7 @@ class Judge:
         paused = passed - min(look.took, _LONGEST_LOOK) > max(_LATE * self.limits.interval, _PAUSE)
         if before is None or paused or self._begins(look.unit):
             self._answered_at = self._loads_at = look.at
-            self._vain = {}
+            self._vain, self._away = {}, {}
             self._gpus.forget_clocks()
             self._doubt.forget()
         for name, part in self._parts.items():
@@ -113,6 +114,7 @@ class Judge:
         if engine.absence is None:
             self._answered, self._answered_at, self._loads_at = True, look.at, look.at
             now = {part.name: part for part in engine.parts}
+            self._note_away(now, look.at)
             # A counter that is smaller began anew: the engine was restarted, which is progress too.
             self._vain = {name: self._vain.get(name, 0.0) if name in self._parts and self._parts[name].moved
                           == part.moved else 0.0 for name, part in now.items()}
@@ -131,6 +133,20 @@ class Judge:
         self._gpus.clock(look)
         self._doubt.hear(look, moved, self._gpus.work(look))
         return paused and before is not None
+
+    @property
+    def _in_vain(self) -> dict[str, float]:
+        """Also of replicas that are not told just now."""
+        return {**{name: vain for name, (_, _, vain) in self._away.items()}, **self._vain}
+
+    def _note_away(self, now: dict[str, Part], at: float) -> None:
+        """A replica that is missing in a page and comes back as it was has not moved. One that stays away is none."""
+        for name in self._parts.keys() - now.keys():
+            self._away[name] = at, self._parts[name], self._vain.get(name, 0.0)
+        for name in self._away.keys() & now.keys():
+            _, self._parts[name], self._vain[name] = self._away[name]
+        self._away = {name: kept for name, kept in self._away.items()
+                      if name not in now and at - kept[0] <= self.limits.stall}
 
     def _begins(self, unit: UnitState | None) -> bool:
         """Whether the unit was started again, by systemd or by somebody: the engine has its time to load."""
@@ -211,7 +227,7 @@ class Judge:
         if not spins and alone and self._gpus.work(look) and frozen < _PATIENCE * limits.stall:
             return State.SERVING, [Reason(Code.LONG_STEP, numbers=(("seconds", round(frozen, 1)),)), *beside]
         late = [Reason(Code.TOKENS_FROZEN, f"replica {name}", (("seconds", round(seconds, 1)),))
-                for name, seconds in self._vain.items() if name and seconds >= min(limits.stall, frozen)]
+                for name, seconds in self._in_vain.items() if name and seconds >= min(limits.stall, frozen)]
         return State.STALLED, [*(late or [frozen_reason]), *(self._gpus.spinning(look) if spins else []), *beside]
 
     def _culprit(self, state: State, claims: tuple[Claim, ...]) -> Culprit | None:

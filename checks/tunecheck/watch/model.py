@@ -157,9 +157,10 @@ class Engine:
 
 @dataclass(frozen=True)
 class Process:
-    """A process of the engine. ``state`` is the letter of proc(5): R, S, D, Z, T (stopped), t (traced), X (gone).
-    ``engine_pid``: its id where it lives itself, as in a container; 0 where that is not known. ``gpus``: addresses of
-    those it computes on. ``waits_in``: the kernel's function, where it says one."""
+    """A process of the engine. ``state`` is the letter of proc(5): R, S, D, Z, T (stopped), t (traced), X (gone); ""
+    where nobody can read it. ``engine_pid``: its id where it lives itself, as in a container; 0 where it is not known.
+    ``gpus``: addresses of those it computes on. ``waits_in``: the kernel's function, where it says one. ``started``:
+    clock ticks from the boot to its start, "" where that is not known; an id may be given again."""
 
     pid: int
     name: str
@@ -167,6 +168,7 @@ class Process:
     engine_pid: int = 0
     gpus: tuple[str, ...] = ()
     waits_in: str = ""
+    started: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

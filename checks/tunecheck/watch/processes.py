@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..errors import ProbeError
-from ..host import Host
+from ..host import Host, Unreadable
+from ..model.absence import Absence
 from .model import Process
 
 __all__ = ["in_group", "of_group", "process"]
@@ -41,10 +42,12 @@ def in_group(host: Host, pid: int, group: str) -> bool:
 
 
 def process(host: Host, pid: int) -> Process | None:
-    """None where there is none."""
+    """None where there is none. One that cannot be read has no state: nobody knows whether it lives."""
     try:
         stat = host.read_bytes(f"/proc/{pid}/stat").decode("utf-8", "replace")
-    except ProbeError:
-        return None
+    except ProbeError as error:
+        return None if isinstance(error, Unreadable) and error.absence is Absence.NOT_PRESENT else Process(pid, "", "")
     head, found, rest = stat.rpartition(") ")
-    return Process(pid, head.partition("(")[2], rest[:1]) if found else None
+    if not found:
+        return Process(pid, "", "")
+    return Process(pid, head.partition("(")[2], rest[:1], started="".join(rest.split()[19:20]))

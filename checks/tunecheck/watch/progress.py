@@ -29,6 +29,8 @@ _DECODES = re.compile(r'[{,]mode="decode"')
 #: As the text format of Prometheus has them: float() would take more.
 _VALUE = re.compile(r"[+]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,4})?")
 _MOST_LINES = 100_000
+#: No engine counts further in years; above it a float counts no single step any more.
+_MOST_VALUE = 1e15
 
 
 def engine_of_page(status: int, text: str) -> Engine:
@@ -60,8 +62,7 @@ def engine_of_page(status: int, text: str) -> Engine:
         for name, value in found.items():
             whole[name] = whole.get(name, 0.0) + value
     running, moved, waiting = _sum(whole, _RUNNING), _sum(whole, _MOVES), _sum(whole, _WAITING)
-    if running is None or moved is None or not all(map(math.isfinite, whole.values())) or not math.isfinite(
-            moved):
+    if running is None or moved is None:
         return Engine(absence=Absence.NOT_UNDERSTOOD, code=Code.METRICS_UNREADABLE)
     if decoded is None and (text.startswith("vllm:") or "\nvllm:" in text):
         decoded = _sum(whole, _GENERATED)       # the others count a request's tokens at its end
@@ -81,7 +82,7 @@ def _parts(replicas: dict[str, dict[str, float]]) -> tuple[Part, ...]:
 
 def _number(text: str) -> float | None:
     value = float(text) if _VALUE.fullmatch(text) else math.nan
-    return value if math.isfinite(value) else None
+    return value if value <= _MOST_VALUE else None      # not nan, not inf
 
 
 def _sum(found: dict[str, float], names: tuple[str, ...]) -> float | None:

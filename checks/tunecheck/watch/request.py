@@ -18,6 +18,7 @@ PATH = "/run/tunecheck/stall.json"
 DRAINED = "/run/tunecheck/drained.json"
 SCHEMA = "tunecheck/stall/1"
 _MOST = 4 << 20
+_FINITE = 1e300
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,22 @@ class Drained:
 
 
 def leave(request: Request, path: str = PATH) -> None:
-    """OSError where it cannot be written."""
+    """OSError where it cannot be written. What would be too large to be read again loses its oldest looks, and the end
+    of what NCCL said."""
     Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    text = json.dumps({"schema": SCHEMA, "incident": request.incident, "boot_id": request.boot_id,
-                       "unit": request.unit, "url": request.url, "moved": request.moved,
-                       "document": request.document, "timeline": list(request.timeline), "ras": request.ras,
+    rows = [json.dumps(each) for each in request.timeline]
+    ras, looks = json.dumps(request.ras), sum(map(len, rows)) + 2 * len(rows)
+    kept = request.ras
+    while len(ras) > _MOST // 4:
+        kept = kept[:len(kept) // 2]
+        ras = json.dumps(kept)
+    while looks > _MOST // 2:
+        looks -= len(rows.pop(0)) + 2
+    head = json.dumps({"schema": SCHEMA, "incident": request.incident, "boot_id": request.boot_id,
+                       "unit": request.unit, "url": request.url, "moved": request.moved, "document": request.document,
                        "invocation": request.invocation})
-    safe_files.replace(path, text.encode() + b"\n", 0o600)
+    text = f'{head[:-1]}, "ras": {ras}, "timeline": [{", ".join(rows)}]}}\n'
+    safe_files.replace(path, text.encode(), 0o600)
 
 
 def read(path: str = PATH) -> Request | None:
@@ -81,7 +91,8 @@ def read(path: str = PATH) -> Request | None:
     words = [said.get(name) for name in ("incident", "boot_id", "unit", "url")]
     moved, document, timeline = said.get("moved"), said.get("document"), said.get("timeline")
     if not (all(isinstance(each, str) for each in words) and isinstance(moved, dict) and isinstance(document, dict)
-            and isinstance(timeline, list) and all(isinstance(each, (int, float)) for each in moved.values())):
+            and isinstance(timeline, list) and all(type(each) in (int, float) and abs(each) < _FINITE
+                                                  for each in moved.values())):
         raise ValueError(f"is no document of {SCHEMA}: a field is missing or of another type")
     incident, boot_id, unit, url = (str(each) for each in words)
     if not incident.replace("-", "").isalnum() or not incident.isascii() or len(incident) > 60:

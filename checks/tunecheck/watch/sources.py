@@ -66,6 +66,7 @@ class Sources:
         self._disk: dict[str, Reason | None] = {}
         self._witnesses = Witnesses(host)
         self._accepted: Accepted | None = None
+        self._run = ""      # systemd's id of the unit's run, as it was told last
 
     def look(self, processes: bool, ask: bool = False) -> Look:
         """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now. ``ask``: whether to ask a
@@ -78,6 +79,7 @@ class Sources:
         events = self._kernel(conditions)
         if self._target.unit and self._due("unit", _UNIT_EVERY):
             self._unit = self._unit_state()
+            self._run = self._unit.invocation if self._unit.active else self._run
         if gpus and self._due("links", _LINKS_EVERY):
             for each in gpus:
                 self._narrower(each.bdf)
@@ -123,23 +125,25 @@ class Sources:
         try:
             page = fetch(f"{self._target.url}/metrics", _PAGE, self._target.key or None, self._target.context)
         except Unreadable as error:
-            return Engine(absence=error.absence)
+            # What answers with something else, or with too much of it, is not silent.
+            answers = error.absence is Absence.UNREADABLE
+            return Engine(absence=error.absence, code=Code.METRICS_UNREADABLE if answers else None)
         return engine_of_page(page.status, page.text)
 
     def _reference(self) -> Accepted | None:
         """What was accepted, where it is of what runs now: this run of the unit, this boot, these GPUs."""
-        try:
-            found = accepted.parsed(self._host.read_bytes(self._target.accepted))
-        except (ProbeError, ValueError):
-            return None
+        found = []
+        with contextlib.suppress(ProbeError, ValueError):
+            found.append(accepted.parsed(self._host.read_bytes(self._target.accepted)))
+        if self._accepted is not None:      # a file that is gone or torn takes back nothing
+            found.append(self._accepted)
         try:
             gpus = accepted.addresses(self._host.list(accepted.GPUS))
         except ProbeError:
-            gpus = ()
-        run = None if not self._target.unit else self._unit.invocation if self._unit else ""
-        if not found.holds(self._target.boot_id, run, gpus):
-            return None
-        return self._accepted if found == self._accepted else found
+            gpus = self._accepted.gpus if self._accepted is not None else ()
+        run = self._run if self._target.unit else None
+        held = next((each for each in found if each.holds(self._target.boot_id, run, gpus)), None)
+        return self._accepted if held == self._accepted else held
 
     def _gpus(self, conditions: list[Reason]) -> tuple[GpuSample, ...] | None:
         if self._sampler is None:

@@ -34,7 +34,7 @@ class Witnesses:
         self._known: dict[int, Process] = {}
         self._gone: dict[int, float | None] = {}        # what the counters said when it was missed first
         self._since: dict[int, float] = {}              # when it was seen first
-        self._invocation = ""
+        self._unit: UnitState | None = None             # as systemd told it last
         self._noted: float | None = None
         self._listed: frozenset[int] = frozenset()
         self._question: RasQuestion | None = None
@@ -48,12 +48,12 @@ class Witnesses:
     def note(self, unit: UnitState | None, gpus: Sequence[GpuSample], moved: float | None) -> None:
         """Who computes. One that is gone is forgotten when the engine has moved without it. ``moved``: what the
         counters sum up to, None where they say nothing."""
-        now, invocation = time.monotonic(), unit.invocation if unit is not None else ""
-        if invocation != self._invocation:
+        now, before, unit = time.monotonic(), self._unit, self._told(unit)
+        if (unit.invocation if unit else "") != (before.invocation if before else ""):
             # What systemd says is read more seldom: who was seen just now may be of this run.
             self._known = {pid: each for pid, each in self._known.items() if now - self._since[pid] < _NOTE_EVERY}
             self._gone = {pid: then for pid, then in self._gone.items() if pid in self._known}
-            self._invocation, self._noted = invocation, None
+            self._noted = None
         listed = frozenset(pid for gpu in gpus for pid in gpu.pids)
         if self._noted is not None and now - self._noted < _NOTE_EVERY and listed == self._listed:
             return
@@ -62,10 +62,9 @@ class Witnesses:
         for gpu in gpus:
             for pid in gpu.pids:
                 on.setdefault(pid, []).append(gpu.bdf)
-        group = unit.cgroup if unit is not None else ""
-        # Without a control group they are whoever computes here; of another unit's nothing is kept.
+        # Without a unit they are whoever computes here; of another unit's nothing is kept.
         found = {pid: named for pid, where_on in list(on.items())[:_MOST]
-                 if (not group or in_group(self._host, pid, group))
+                 if (unit is None or in_group(self._host, pid, unit.cgroup))
                  and (named := self._named(pid, tuple(where_on))) is not None}
         for pid in self._known.keys() - found.keys():
             self._gone.setdefault(pid, moved)
@@ -77,18 +76,28 @@ class Witnesses:
         self._known.update(found)
         self._since = {pid: self._since.get(pid, now) for pid in self._known}
 
+    def _told(self, unit: UnitState | None) -> UnitState | None:
+        """As it was told last, where systemd gives no answer now."""
+        if unit is None or unit.active or self._unit is None:
+            self._unit = unit
+        return self._unit
+
     def _named(self, pid: int, gpus: tuple[str, ...]) -> Process | None:
         found = process(self._host, pid)
-        return None if found is None or found.state in "ZX" else replace(found, engine_pid=_inner(self._host, pid),
-                                                                        gpus=gpus)
+        if found is None or found.state in ("", "Z", "X"):
+            return None
+        return replace(found, engine_pid=_inner(self._host, pid), gpus=gpus)
 
     def processes(self, unit: UnitState | None) -> tuple[Process, ...]:
         """All of the unit, and whoever computed: state X for who is gone."""
+        unit = self._told(unit)
         found = {each.pid: replace(each, engine_pid=_inner(self._host, each.pid))
                  for each in of_group(self._host, unit.cgroup if unit is not None else "")}
         for pid, known in self._known.items():
             now = found.get(pid) or process(self._host, pid)
-            found[pid] = replace(known, state=now.state if now is not None else "X")
+            # An id that somebody else has by now is of one that is gone.
+            same = now is not None and (now.started == known.started or not now.state)
+            found[pid] = replace(known, state=now.state if now is not None and same else "X")
         return tuple(replace(each, waits_in=_waits(self._host, each.pid)) if each.state == "D" else each
                      for each in found.values())
 
@@ -109,7 +118,7 @@ class Witnesses:
             self._ras, self._absence = None, Absence.NOT_ASKED
             return
         try:
-            self._question = RasQuestion(pid, *where(self._host, pid))
+            self._question = RasQuestion(pid, *where(self._host, pid), ours=_alive(processes))
         except Unreadable as error:
             self._ras, self._absence = None, error.absence
         except OSError:
@@ -118,10 +127,11 @@ class Witnesses:
     def _take(self, question: RasQuestion) -> None:
         self._question = None
         try:
-            found = parse(question.answer().text)
+            answer = question.answer()
         except Unreadable as error:
             self._ras, self._absence = None, error.absence
             return
+        found = parse(answer.text, answer.whole)
         self._ras, self._absence = (found, None if found.whole else Absence.INCOMPLETE) if found.understood else \
             (None, Absence.NOT_UNDERSTOOD)
 
@@ -156,11 +166,12 @@ class Witnesses:
 def ask(host: Host, group: str) -> str:
     """What RAS says to the processes of a control group, as text for the evidence, with its deadline. Unreadable where
     it says nothing."""
-    pid = _whom(of_group(host, group))
+    processes = of_group(host, group)
+    pid = _whom(processes)
     if pid is None:
         raise Unreadable("NCCL RAS", Absence.NOT_ASKED.because("no process of the engine is known"))
     try:
-        question = RasQuestion(pid, *where(host, pid))
+        question = RasQuestion(pid, *where(host, pid), ours=_alive(processes))
     except OSError as error:
         raise Unreadable("NCCL RAS", Absence.FAILED.because(error.strerror or "failed")) from None
     try:
@@ -174,6 +185,12 @@ def _whom(processes: Sequence[Process]) -> int | None:
     """Whose network is entered: a process that computes, before one that only belongs to the unit."""
     alive = [each for each in processes if each.state not in "ZX"]
     return next((each.pid for each in alive if each.gpus), alive[-1].pid if alive else None)
+
+
+def _alive(processes: Sequence[Process]) -> tuple[int, ...]:
+    """Those that compute first."""
+    alive = [each for each in processes if each.state not in "ZX"]
+    return tuple(each.pid for each in sorted(alive, key=lambda each: not each.gpus))
 
 
 def _inner(host: Host, pid: int) -> int:

@@ -172,3 +172,13 @@ def test_where_nobody_is_asked(entry: str) -> None:
     with pytest.raises(Unreadable) as told:
         where(host, 1)
     assert told.value.absence is Absence.NOT_ASKED
+
+
+def test_the_answer_of_another_job_at_the_same_port_is_none() -> None:
+    """Two jobs in one network: a connection goes to any of them, and the trouble of one is not the other's."""
+    with job("well", "well", "well") as (port, running):
+        of_one = RasQuestion(os.getpid(), "127.0.0.1", port, ours=[running[1].pid])
+        assert of_one.answer().whole
+        with pytest.raises(Unreadable) as found:
+            RasQuestion(os.getpid(), "127.0.0.1", port, ours=[os.getpid()]).answer()
+        assert found.value.absence is Absence.NOT_PRESENT

@@ -257,3 +257,33 @@ def test_out_of_an_acceptance() -> None:
     assert found is not None and (found.tok_s, found.prompt_tok_s, found.model) == (50.0, 4000.0, "m")
     assert found.question == Question(plan.canaries[1].prompt, "Paris", 35), "the shortest right answer"
     assert keep.of(Measured(tuple(runs[:4])), plan, None, "", "m", "chat", "boot") is None, "no speed was measured"
+
+
+def _replicas(counts: dict[str, tuple[float, float]]) -> Engine:
+    """Name to (requests, tokens)."""
+    return engine_of_page(200, "".join(
+        f'vllm:num_requests_running{{engine="{name}"}} {running}\n'
+        f'vllm:generation_tokens_total{{engine="{name}"}} {tokens:.0f}\n'
+        for name, (running, tokens) in counts.items()))
+
+
+@pytest.mark.parametrize("speed", [5.0, 100.0])
+def test_replicas_that_come_and_go_neither_hide_it_nor_make_it(speed: float) -> None:
+    """One of three is away for some looks every four minutes: what it has counted for a day comes back at once."""
+    judge, at, seen = Judge(LIMITS), 1000.0, []
+    for second in range(3600):
+        at += 1
+        counts = {str(number): (4.0, 1e7 + speed * second / 3) for number in range(3)}
+        if second % 240 < 3:
+            del counts["1"]
+        seen.append(judge.judge(Look(at, _replicas(counts), accepted=ACCEPTED)))
+    codes = {each.code for each in seen[-1].reasons}
+    assert (Code.TOKENS_SLOW in codes) == (speed < 15), codes
+
+
+def test_an_empty_window_of_requests_that_gave_no_token_is_slow_and_one_of_prompts_is_not() -> None:
+    night = Night()
+    assert night.go(WINDOW + 60, 8, 0.0)
+    night = Night()
+    assert not night.go(2 * WINDOW, 8, 0.0, prompt_s=4000.0)
+    assert not Night().go(2 * WINDOW, STREAMS - 1, 0.0)

@@ -30,7 +30,9 @@ _GROUP = regex(r"  [0-9]{1,7} ranks have (?:launched up to operation ([0-9]{1,19
 _ONE = regex(r" has (?:launched up to operation ([0-9]{1,19})|not launched any operations)")
 _ERRORS = regex(r"  [0-9]{1,7} ranks reported (.{1,80})")
 _ERROR = regex(r" reported (.{1,80})")
-_ROW = regex(r" *[0-9]{1,6} +[0-9]{1,7} +[0-9]{1,7} +[0-9-]{1,15} +[0-9]{1,7} +[0-9]{1,7} +[A-Z]{2,10} +([A-Z,]{2,40})")
+_ROW = regex(r" *[0-9]{1,6} +[0-9]{1,7} +([0-9]{1,7}) +[0-9-]{1,15} +[0-9]{1,7} +[0-9]{1,7} +[A-Z]{2,10} +"
+             r"([A-Z,]{2,40})")
+_NODE = regex(r" on node (\S{1,100})")
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Ras:
     """One answer of RAS. ``text`` is the answer itself. ``silent``: processes that gave no answer; ``dead``: those that
     NCCL has given up; ``missing``: ranks of which nothing is known. ``unequal`` counts the collectives, over all
     communicators, whose ranks have launched different numbers of operations, whether or not ``behind`` can name one.
-    ``communicators``: rows of its table, None where it has none. ``whole``: the answer ended as it should."""
+    ``communicators``: rows of its table, None where it has none. ``whole``: the answer ended as it should. ``nodes``:
+    machines of the job, as far as the answer names them: with more than one a process id may be another machine's."""
 
     text: str = ""
     version: str = ""
@@ -88,6 +91,7 @@ class Ras:
     unequal: int = 0
     communicators: Optional[int] = None
     whole: bool = False
+    nodes: int = 1
 
     @property
     def understood(self) -> bool:
@@ -95,12 +99,14 @@ class Ras:
         return self.communicators is not None
 
 
-def parse(text: str) -> Ras:
-    """Parse one answer. Never fails: a text of something else is not ``understood``."""
+def parse(text: str, ended: bool = True) -> Ras:
+    """Parse one answer. Never fails: a text of something else is not ``understood``. ``ended``: its sender said that
+    this is all. A line without its end is not believed: a number in it may be longer."""
     reader = _Reader()
-    for line in text[:MOST].split("\n", _MOST_LINES)[:_MOST_LINES]:
+    *lines, last = text[:MOST].split("\n", _MOST_LINES)
+    for line in lines:
         reader.line(line.rstrip("\r"))
-    return reader.ended(text)
+    return reader.ended(text, ended and not last and len(text) <= MOST)
 
 
 class _Reader:
@@ -118,8 +124,10 @@ class _Reader:
         self._collective: Optional[str] = None
         self._group: Optional[int] = None
         self._error = ""
-        self._counts: List[Tuple[Rank, int]] = []
-        self._seen: List[int] = []
+        self._counts: List[Rank] = []               # who has launched least, as far as they are named
+        self._seen: Optional[Tuple[int, int]] = None    # the least and the most that anybody has
+        self._nodes = 1
+        self._names: Dict[str, None] = {}
 
     def line(self, line: str) -> None:
         if not line.strip():
@@ -130,19 +138,25 @@ class _Reader:
             return
         row = _ROW.fullmatch(line.rstrip()) if self._rows is not None and not self._place else None
         if row is not None:
-            self._rows = (self._rows or 0) + 1
+            self._rows, self._nodes = (self._rows or 0) + 1, max(self._nodes, int(row[1]))
             return
+        node = _NODE.search(line)
+        if node and len(self._names) < _MOST_FOUND:
+            self._names[node[1]] = None
         peer = _PEER.fullmatch(line.rstrip()) if self._place in self._peers and not self._communicator else None
         if peer is not None and len(self._peers[self._place]) < _MOST_FOUND:
             self._peers[self._place].append(Peer(int(peer["pid"]), _numbers(peer["nvml"] or peer["gpus"])))
         elif self._communicator:
             self._of_communicator(line.rstrip())
 
-    def ended(self, text: str) -> Ras:
-        self._end_of_counts()
-        whole = self._warnings and len(text) <= MOST
+    def ended(self, text: str, said: bool) -> Ras:
+        # Of a list that was cut the last one may be missing, who is the one behind.
+        if said:
+            self._end_of_counts()
+        whole = self._warnings and said
         return Ras(text[:MOST], self._version, tuple(self._peers["INCOMPLETE"]), tuple(self._peers["DEAD"]),
-                   tuple(self._missing), tuple(self._behind), tuple(self._failed), self._unequal, self._rows, whole)
+                   tuple(self._missing), tuple(self._behind), tuple(self._failed), self._unequal, self._rows, whole,
+                   max(self._nodes, len(self._names)))
 
     def _heading(self, line: str) -> None:
         self._end_of_counts()
@@ -191,23 +205,25 @@ class _Reader:
         elif self._collective is not None:
             single = _ONE.fullmatch(said)
             count = int(single[1] or 0) if single else self._group if not said else None
-            if count is not None and self._room(self._counts):
+            if count is not None:
                 self._saw(count)
-                self._counts.append((rank, count))
+                if self._seen and count == self._seen[0] and self._room(self._counts):
+                    self._counts.append(rank)
 
     def _saw(self, count: int) -> None:
-        if len(self._seen) < _MOST_FOUND:
-            self._seen.append(count)
+        least, most = self._seen or (count, count)
+        if count < least:
+            self._counts = []
+        self._seen = min(count, least), max(count, most)
 
     def _end_of_counts(self) -> None:
         """Take the counts of one collective to an end. The ranks that launched least hold up the others, which wait for
         their part."""
-        if self._collective is not None and len(set(self._seen)) > 1:
+        if self._collective is not None and self._seen is not None and self._seen[0] < self._seen[1]:
             self._unequal += 1
-            most, least = max(self._seen), min(self._seen)
-            self._behind += [Behind(rank, self._collective, count, most) for rank, count in self._counts
-                             if count == least][:self._room(self._behind)]
-        self._collective, self._group, self._counts, self._seen = None, None, [], []
+            self._behind += [Behind(rank, self._collective, *self._seen) for rank in self._counts][
+                :self._room(self._behind)]
+        self._collective, self._group, self._counts, self._seen = None, None, [], None
 
     @staticmethod
     def _room(found: List) -> int:  # type: ignore[type-arg]
