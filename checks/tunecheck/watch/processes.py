@@ -14,7 +14,8 @@ _MOST_GROUPS, _MOST_PROCESSES = 200, 2000
 
 
 def of_group(host: Host, group: str) -> tuple[Process, ...]:
-    """Those of the group, as systemd names it, and of the groups below it: a container has its own."""
+    """Those of the group that can be read, as systemd names it, and of the groups below it: a container has its
+    own."""
     if not group.startswith("/") or ".." in group.split("/") or group == "/":
         return ()
     folders, pids = [f"{_CGROUPS}{group}"], list[int]()
@@ -27,8 +28,8 @@ def of_group(host: Host, group: str) -> tuple[Process, ...]:
         below = [f"{folder}/{name}" for name in names if name.endswith((".scope", ".service", ".slice"))
                  or name.startswith(("libpod-", "container", "crun-", "docker-"))]
         folders += below[:_MOST_GROUPS - len(folders)]
-    found = [each for pid in pids[:_MOST_PROCESSES] if (each := process(host, pid)) is not None]
-    return tuple(found)
+    found = [process(host, pid) for pid in pids[:_MOST_PROCESSES]]
+    return tuple(each for each in found if each is not None and each.state)
 
 
 def in_group(host: Host, pid: int, group: str) -> bool:
