@@ -10,9 +10,14 @@ __all__ = ["next_step"]
 _STEPS = (
     (r"could not resolve hostname|name or service not known|nodename nor servname|temporary failure in name resolution",
      "the name {host} cannot be resolved: {to_host}, or write its address"),
-    (r"host key verification failed|remote host identification has changed",
+    (r"remote host identification has changed",
      "its host key is not the known one: compare it on the box's console (ssh-keygen -lf "
-     "/etc/ssh/ssh_host_ed25519_key.pub), then: ssh-keygen -R {host} && ssh {login}"),
+     "/etc/ssh/ssh_host_ed25519_key.pub), then: ssh-keygen -R {known} && ssh {login}"),
+    # The last line alone says this for a host that ssh never met, too.
+    (r"host key verification failed",
+     "ssh does not know its host key yet, or knows another one: run ssh {login} and compare the key that it shows with "
+     "the one on the box's console (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub). Where it knew another one, "
+     "first: ssh-keygen -R {known}"),
     (r"unprotected private key|bad permissions", "ssh ignores a private key that others may read: chmod 600 KEYFILE"),
     (r"too many authentication failures", "ssh offers too many keys: name one with ansible_ssh_private_key_file, and "
      "set IdentitiesOnly yes in ~/.ssh/config"),
@@ -49,12 +54,14 @@ _TYPED = {
 }
 
 
-def next_step(said: str, host: str, user: str | None = None, typed: bool = False) -> str:
-    """What to do about ``said``, the words of ssh, sudo or Ansible; ``host`` is the address that was tried. Where the
-    words are not known, the command that shows them again. ``typed``: there is no inventory yet."""
-    login = f"{user}@{host}" if user else host
+def next_step(said: str, host: str, user: str | None = None, typed: bool = False, port: int | None = None) -> str:
+    """Return what to do about ``said``, the words of ssh, sudo or Ansible. ``host`` is the address that was tried,
+    ``port`` the port, None for ssh's own. Where the words are not known, it is the command that shows them again.
+    ``typed``: there is no inventory yet."""
+    login = f"{f'-p {port} ' if port else ''}{f'{user}@' if user else ''}{host}"
+    known = f"'[{host}]:{port}'" if port and port != 22 else host
     for pattern, step in _STEPS:
         if re.search(pattern, said, re.IGNORECASE):
-            return step.format(host=host, login=login, user=user or "your user",
+            return step.format(host=host, login=login, known=known, user=user or "your user",
                                **(_TYPED if typed else _IN_INVENTORY))
     return f"see for yourself: ssh {login} sudo -n true"

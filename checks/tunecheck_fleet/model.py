@@ -18,7 +18,8 @@ Status = Literal["ok", "partial", "unreachable", "refused", "timeout", "missing"
 @dataclass(frozen=True)
 class Answer:
     """What came back from one host of the inventory. ``content`` is a snapshot (tunecheck/snapshot/1) where the status
-    is ok, else empty; ``reason`` says in one line why there is none. ``seconds``: how long the box took."""
+    is ok, else empty; ``reason`` says in one line why there is none. ``seconds``: how long the box took. ``reached``:
+    ssh got through, so a status of timeout is a box that is slow."""
 
     host: str
     group: str
@@ -26,6 +27,7 @@ class Answer:
     content: bytes = b""
     reason: str = ""
     seconds: float = 0.0
+    reached: bool = False
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,9 @@ class CallbackModule(CallbackBase):
             variables = self._variables["manager"].get_vars(host=host, include_hostvars=False) if host else variables
         user = variables.get("ansible_user") or context.CLIARGS.get("remote_user")
         connecting = _part(("tunecheck_fleet", "connecting"))
-        return connecting.next_step(box.kept_out, str(variables.get("ansible_host") or name), user)
+        port = str(variables.get("ansible_port") or "")
+        return connecting.next_step(box.kept_out, str(variables.get("ansible_host") or name), user,
+                                    port=int(port) if port.isdecimal() else None)
 
     def _plan(self, name, box):
         if box.kept_out:

@@ -86,7 +86,9 @@ def main():
     have, done = {}, []
     for unit in module.params["units"]:
         have[unit["name"]] = state_of(module, unit["name"], booted)
-    old = [name for name, state in have.items() if state.get("NeedDaemonReload") == "yes"]
+    # Of a unit that is not there systemd says so too, while it has not read its units since another was enabled (257).
+    old = [name for name, state in have.items()
+           if state.get("NeedDaemonReload") == "yes" and state.get("LoadState") != "not-found"]
     if booted and old:
         refused = gpu_containers.reload(module)
         if refused:

@@ -34,7 +34,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text, write_text
 
 ROOT = "/opt/tunecheck"
-COMMAND = "/usr/local/sbin/tunecheck"
+#: For root and its units; and for users, whose PATH has no sbin on Debian.
+COMMANDS = ("/usr/local/sbin/tunecheck", "/usr/local/bin/tunecheck")
 SHARE = "/usr/local/share"
 #: Works without, only starts slower: nothing that a box runs loads them, and they are a third of all files.
 NOT_COMPILED = "/(pygments|markdown_it|tunecheck_fleet/(store|judge|outputs|ingest))/"
@@ -154,8 +155,9 @@ def main():
     # Python looks for pyvenv.cfg above the path it was started by: units name current/bin/python, never bin/python.
     link("versions/%s/venv" % name, ROOT + "/current")
     link("current/bin", ROOT + "/bin")
-    os.makedirs(os.path.dirname(COMMAND), exist_ok=True)
-    link(ROOT + "/bin/tunecheck", COMMAND)
+    for command in COMMANDS:
+        os.makedirs(os.path.dirname(command), exist_ok=True)
+        link(ROOT + "/bin/tunecheck", command)
     code, out_, err = run([ROOT + "/bin/tunecheck", "completion", "--install", SHARE])
     if code != 0:
         module.warn("the shell completion and the man page could not be written below %s (exit %d): %s. The checker "

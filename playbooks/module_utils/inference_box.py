@@ -229,3 +229,7 @@ class Service:
     def enable(self, wanted, needed):
         if needed:
             self._ctl("enable" if wanted else "disable", "--no-reload", UNIT)
+            # Until systemd reads its units again it says of each that its file was changed on disk (seen with 257).
+            # Where that would take GPUs away it stays so.
+            if self.booted:
+                gpu_containers.reload(self.module)

@@ -49,6 +49,7 @@ def test_it_serves_with_the_key_alone_and_a_second_run_changes_nothing(box: Mach
     key = key_of(box)
     assert (box.post(key), box.post(None), box.post("wrong")) == (200, 401, 401)
     assert "Status: \"accepted, serving\"" in box.status() and box.show("UnitFileState") == "enabled"
+    assert box.show("NeedDaemonReload") == "no" and "changed on disk" not in box.status()
     for path in (box.root / KEY[1:]).parent.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE((box.root / KEY[1:]).parent.stat().st_mode) == 0o700

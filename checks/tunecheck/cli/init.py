@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
+from ..util.durations import seconds
 from .fleet_verbs import fleet_part
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 @click.option("--from", "source", metavar="PATH", help="Read a recording or a snapshot of the box, not a box.")
 @click.option("--name", metavar="NAME", help="What reports call the box; default: its own host name.")
 @click.option("-o", "--output", metavar="DIR", help="The inventory's new directory; default: inventory/NAME.")
-def init(target: str | None, source: str | None, name: str | None, output: str | None) -> None:
+@click.option("--timeout", metavar="TIME", default="3m", show_default=True, help="How long HOST may take to answer.")
+def init(target: str | None, source: str | None, name: str | None, output: str | None, timeout: str) -> None:
     """Write an inventory for a box from what the box says.
 
     HOST is reached over ssh, through Ansible; without HOST and --from it is this machine. The box is only read. Every
@@ -41,9 +43,9 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
         raise UsageError(f"--name {name[:60]!r}: expected letters, digits, dots and hyphens, for example box1")
     if output is not None:
         _free(Path(output))
-    login = Login(local=source is None)
+    login, most = Login(local=source is None), seconds("--timeout", timeout)
     if target is not None:
-        login, snapshot = _over_ssh(target)
+        login, snapshot = _over_ssh(target, most)
     else:
         snapshot = _looked(source)
         if source is None and snapshot.topology.accelerators.value == ():
@@ -63,22 +65,22 @@ def _looked(source: str | None) -> Snapshot:
     return look("preflight", None, source)[1]
 
 
-def _over_ssh(target: str) -> tuple[Login, Snapshot]:
+def _over_ssh(target: str, most: float) -> tuple[Login, Snapshot]:
     from ..app.draft import Login
 
     match = _TARGET.fullmatch(target)
     if match is None:
         raise UsageError(f"{target[:80]!r} is not a host: expected HOST, USER@HOST or USER@HOST:PORT")
     login = Login(match["host"].strip("[]"), match["user"], int(match["port"]) if match["port"] else None)
-    content = _asked(login)
+    content = _asked(login, target, most)
     with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
         kept = Path(folder, "snapshot.json")
         kept.write_bytes(content)
         return login, _looked(str(kept))
 
 
-def _asked(login: Login) -> bytes:
-    """Return the box's snapshot. UsageError with the next step where it gives none."""
+def _asked(login: Login, target: str, most: float) -> bytes:
+    """Return the box's snapshot. UsageError with the next step where it gives none within ``most`` seconds."""
     import json
 
     collect = fleet_part("collect", "init HOST")
@@ -88,14 +90,17 @@ def _asked(login: Login) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
         hosts = Path(folder, "hosts.yml")
         hosts.write_text(json.dumps({"all": {"hosts": {"box": variables}}}), encoding="utf-8")
-        collected = collect.collect(str(hosts), None, collect.Options(source="live"), answers.append, (("box", "all"),))
+        options = collect.Options(source="live", deadline=most)
+        collected = collect.collect(str(hosts), None, options, answers.append, (("box", "all"),))
     if collected.interrupted:
         raise KeyboardInterrupt
     (answer,) = answers
     if not answer.content:
-        failure, connecting = f"{answer.reason} {answer.status}", fleet_part("connecting", "init HOST")
-        step = connecting.next_step(failure, login.address or "", login.user, typed=True)
-        raise UsageError(f"{login.address}: {answer.reason or answer.status}; {step}")
+        failure, connecting = answer.reason or answer.status, fleet_part("connecting", "init HOST")
+        slow = answer.reached and answer.status == "timeout"
+        step = f"give it more time: tunecheck init {target} --timeout {round(3 * most)}s" if slow else \
+            connecting.next_step(failure, login.address or "", login.user, typed=True, port=login.port)
+        raise UsageError(f"{login.address}: {failure.rstrip('.')}; {step}")
     content: bytes = answer.content
     return content
 

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["ingest"]
 
 
+#: Before and behind token, revoke and hosts.
+_kept_in = click.option(
+    "--state", metavar="DIR", help="Where hosts, tokens and what waits are kept; default: "
+    "/var/lib/tunecheck-fleet/ingest, or for others than root ~/.local/state/tunecheck/ingest.")
+
+
 @click.group(invoke_without_command=True)
-@click.option("--state", metavar="DIR", help="Where hosts, tokens and what waits are kept; default: "
-              "/var/lib/tunecheck-fleet/ingest, or for others than root ~/.local/state/tunecheck/ingest.")
+@_kept_in
 @click.option("--bind", default="127.0.0.1:8733", metavar="ADDRESS:PORT",
               help="Where to listen; default: 127.0.0.1:8733.")
 @click.option("--cert", metavar="FILE", help="The receiver's certificate and chain, PEM: TLS.")
@@ -78,8 +83,9 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
 @click.argument("host")
 @click.option("--group", default="", metavar="NAME", help="What it is compared with: its group in the inventory.")
 @click.option("--certificate", is_flag=True, help="Make no token: the host shows a certificate (--client-ca).")
+@_kept_in
 @click.pass_obj
-def token(folder: Path, host: str, group: str, certificate: bool) -> None:
+def token(folder: Path, host: str, group: str, certificate: bool, state: str | None) -> None:
     """Let HOST push; print its token, once.
 
     Only a digest is kept. A second token leaves the one before valid, for the change; a third ends the first."""
@@ -87,35 +93,41 @@ def token(folder: Path, host: str, group: str, certificate: bool) -> None:
 
     from ..ingest.tokens import add
 
-    made = add(folder / "hosts.json", host, group, not certificate)
+    made = add(_of(folder, state) / "hosts.json", host, group, not certificate)
     if made:
         emit(made + "\n")
 
 
 @ingest.command()
 @click.argument("host")
+@_kept_in
 @click.pass_obj
-def revoke(folder: Path, host: str) -> None:
+def revoke(folder: Path, host: str, state: str | None) -> None:
     """Forget HOST and its tokens; at once, also where ingest runs."""
     from ..ingest.tokens import remove
 
-    remove(folder / "hosts.json", host)
+    remove(_of(folder, state) / "hosts.json", host)
 
 
 @ingest.command()
+@_kept_in
 @click.pass_obj
-def hosts(folder: Path) -> None:
+def hosts(folder: Path, state: str | None) -> None:
     """List who may push: host, group, tokens, last change."""
     from tunecheck.util.whole_file import emit
 
     from ..ingest.tokens import Tokens
 
-    found = Tokens(folder / "hosts.json").hosts().values()
+    found = Tokens(_of(folder, state) / "hosts.json").hosts().values()
     if not found:
         emit("no host has a token yet; tunecheck ingest token HOST makes one\n")
         return
     emit("host\tgroup\ttokens\tlast change\n" + "".join(
         f"{each.host}\t{each.group}\t{len(each.tokens)}\t{each.made}\n" for each in found))
+
+
+def _of(folder: Path, state: str | None) -> Path:
+    return _folder(state) if state is not None else folder
 
 
 def _folder(given: str | None) -> Path:

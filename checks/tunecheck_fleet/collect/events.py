@@ -57,8 +57,8 @@ def answer_of(event: Event, group: str, nonce: str, cap: int = CAP) -> Answer:
         return Answer(event.host, group, status, reason=reason or "ssh ended without a word", seconds=event.seconds)
     if event.late:
         return Answer(event.host, group, "timeout", reason=f"no answer within {event.seconds:.0f} s",
-                      seconds=event.seconds)
+                      seconds=event.seconds, reached=True)
     status, content, reason = unframed(event.stdout, nonce, cap)
     if status == "garbled" and not event.stdout.strip() and event.error_text.strip():
         reason = f"no snapshot in its answer: {one_line(event.error_text)}"
-    return Answer(event.host, group, status, content, reason, event.seconds)
+    return Answer(event.host, group, status, content, reason, event.seconds, True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tunecheck.rules.context import Case
 from tunecheck.spec import build
 from tunecheck.spec.orphans import warnings_of
 from tunecheck_fleet.connecting import next_step
+from tunecheck_fleet.model import Answer
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/h200-2gpu-vm.tar.zst"
 
@@ -197,7 +199,9 @@ def test_variables_without_effect(tmp_path: Path, put: dict[str, str], says: lis
     ("ssh: connect to host 192.0.2.1 port 22: Connection refused", "systemctl enable --now ssh"),
     ("ssh: connect to host 192.0.2.1 port 22: Connection timed out", "Try: ssh ops@192.0.2.1"),
     ("ops@192.0.2.1: Permission denied (publickey,password).", "ssh-copy-id ops@192.0.2.1"),
-    ("Host key verification failed.", "ssh-keygen -R 192.0.2.1"),
+    ("Host key verification failed.", "first: ssh-keygen -R 192.0.2.1"),
+    ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @ Host key verification failed.",
+     "ssh-keygen -R 192.0.2.1 && ssh ops@192.0.2.1"),
     ("Missing sudo password", "add -K"),
     ("sudo: a password is required", "add -K"),
     ("ops is not in the sudoers file.", "usermod -aG sudo ops"),
@@ -210,6 +214,24 @@ def test_the_next_step(said: str, step: str) -> None:
     typed = next_step(said, "192.0.2.1", "ops", typed=True)     # no inventory is there yet
     assert "ansible_host" not in typed and "ansible_user" not in typed and "ansible_port" not in typed
     assert not re.search(r"add -[kK]", typed), "tunecheck init has no such option"
+    elsewhere = next_step(said, "192.0.2.1", "ops", port=2222)
+    assert not re.search(r"ssh(-copy-id)? ops@", elsewhere) and "-R 192.0.2.1" not in elsewhere, "the port is kept"
+
+
+@pytest.mark.parametrize(("answer", "step"), [
+    (Answer("box", "all", "timeout", reason="connected, but no answer within 180 s", reached=True),
+     "give it more time: tunecheck init ops@192.0.2.1 --timeout 540s"),
+    (Answer("box", "all", "timeout", reason="connect to host 192.0.2.1 port 22: Connection timed out"),
+     "is the box on? Try: ssh ops@192.0.2.1")])
+def test_a_box_that_is_slow_is_not_called_off(monkeypatch: pytest.MonkeyPatch, answer: Answer, step: str) -> None:
+    def collect(_hosts: object, _limit: object, _options: object, sink: Callable[[Answer], None],
+                _asked: object) -> SimpleNamespace:
+        sink(answer)
+        return SimpleNamespace(interrupted=False)
+
+    monkeypatch.setattr("tunecheck_fleet.collect.collect", collect)
+    done = CliRunner().invoke(cli, ["init", "ops@192.0.2.1"], standalone_mode=False)
+    assert step in str(done.exception) and ("is the box on" in str(done.exception)) is not answer.reached
 
 
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])

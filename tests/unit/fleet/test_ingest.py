@@ -279,6 +279,8 @@ def test_the_verbs_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert run("token", "gpu2", "--certificate") == ""
     assert [line.split("\t")[:3] for line in run("hosts").splitlines()] == [
         ["host", "group", "tokens"], ["gpu1", "h100", "1"], ["gpu2", "all", "0"]]
+    behind = CliRunner().invoke(ingest, ["hosts", "--state", str(tmp_path / "new")], catch_exceptions=False)
+    assert behind.output == run("hosts")
     # The receiver's own libraries are an extra: only to listen needs them.
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(ingest, ["--state", str(tmp_path / "new")])
