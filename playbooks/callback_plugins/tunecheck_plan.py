@@ -78,10 +78,11 @@ class CallbackModule(CallbackBase):
     def __init__(self):
         super().__init__()
         self._boxes, self._variables, self._frozen = {}, {}, False
-        self._looks, self._mistyped = False, []
+        self._looks, self._mistyped, self._file = False, [], "site.yml"
 
     def v2_playbook_on_start(self, playbook):
         self._looks = os.path.basename(playbook._file_name) in _DECLARED_FOR
+        self._file = os.path.relpath(playbook._file_name)
         if self._looks:
             self._mistyped = sorted(_given("tags", "skip_tags") - _TAGS - _OF_ANSIBLE)
             for tag in self._mistyped:
@@ -92,6 +93,11 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_play_start(self, play):
         manager = play.get_variable_manager()
         self._variables = {"manager": manager, "play": play}
+        if not manager._inventory.get_hosts():
+            # Ansible would do nothing, and end with 0.
+            self._display.error("there is no host, so nothing was done: name an inventory, as in "
+                                f"ansible-playbook {self._file} -i inventory/box1")
+            raise SystemExit(2)
         if self._looks:     # before the first task: what a role holds later is no variable of the inventory
             self._looks = False
             try:

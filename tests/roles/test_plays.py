@@ -58,6 +58,17 @@ def test_an_inventory_that_is_not_there_is_an_error(tmp_path: Path, given: tuple
     assert "PLAY" not in done.stdout
 
 
+@pytest.mark.parametrize("playbook", ["site.yml", "playbooks/rollback.yml"])
+def test_no_inventory_at_all_is_an_error(tmp_path: Path, playbook: str) -> None:
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    hosts = tmp_path / "hosts.yml"
+    hosts.write_text("all: {hosts: {}}\n")
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "--check", "-i", str(hosts)]
+    done = subprocess.run(argv, cwd=ROOT, env=environment, text=True, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=120, check=False)
+    assert done.returncode == 2 and f"ansible-playbook {playbook} -i inventory/box1" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(("busy", "boot", "gpus", "says"), [
     ([], {}, ["0000:03:00.0"], ["GPUs: 1 of 2 found: 0000:03:00.0; the run would fail at its proof",
                                 "would reboot: once, on trial", "if the trial hangs: no hardware watchdog; only"]),
