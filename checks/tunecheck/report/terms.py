@@ -9,6 +9,9 @@ __all__ = ["NAMES", "numbered", "term"]
 _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
                   re.IGNORECASE | re.DOTALL)
 _NVLINK = re.compile(r"NV(\d{1,2}|#)", re.IGNORECASE)
+_SXID = re.compile(r"SXID[\s:#-]*(\d{1,6})")
+#: How the driver writes the numbers of Xid 154 (open-gpu-kernel-modules 595, evidence in parsers/nvidia/xid_catalog.py).
+_RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3, "DRAIN AND RESET": 4}
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
@@ -22,7 +25,7 @@ _TERMS = {
             "Typical for boards in slots of the CPU. Peer-to-peer works only on CPUs that the driver knows; ACS "
             "redirect and a translating IOMMU decide about its speed.", "topo-relation"),
     "NODE": ("the way between two GPUs goes through several host bridges of one CPU (one NUMA node)",
-             "As PHB, with a hop inside the CPU more.", "topo-relation"),
+             "As PHB, with one more hop inside the CPU.", "topo-relation"),
     "SYS": ("the way between two GPUs goes from one CPU socket (NUMA node) to another",
             "The slowest way over PCIe. Put the GPUs of one model below one socket where there is a choice.",
             "topo-relation"),
@@ -138,6 +141,10 @@ def term(name: str, ids: tuple[str, ...]) -> str | None:
     if number := _XID.fullmatch(name):
         return _xid(int(number[1]))
     upper = name.upper()
+    if number := _SXID.fullmatch(upper):
+        return _page(f"SXid {number[1]}", *_TERMS["SXID"])
+    if upper in _RECOVERY:
+        return _recovery(name, _RECOVERY[upper])
     if upper in _LETTERS:
         return _letter(upper)
     if number := _NVLINK.fullmatch(upper):
@@ -166,6 +173,14 @@ def _letter(word: str) -> str:
 
     return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", "",
                  "p2p-capability")
+
+
+def _recovery(name: str, number: int) -> str:
+    from ..parsers.nvidia.xid_catalog import RECOVERY
+
+    action = RECOVERY[number].action.replace("{gpu}", "GPU").replace("`", "")
+    return _page(name, f"what NVIDIA's driver asks for in an Xid 154, as number {number}",
+                 f"{action[:1].upper()}{action[1:]}.", "gpu-recovery")
 
 
 def _xid(number: int) -> str:

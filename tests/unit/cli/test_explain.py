@@ -91,6 +91,14 @@ def test_what_is_typed(typed: list[str], says: str | None) -> None:
         assert ("link-speed" in str(done.exception)) == (typed == ["redriver"])
 
 
+@pytest.mark.parametrize(("word", "check"), [
+    ("SXid 12028", "sxid"), ("sxid: 24007", "sxid"), ("Drain and Reset", "gpu-recovery"), ("Drain P2P", "gpu-recovery"),
+    ("GPU Reset Required", "gpu-recovery"), ("node reboot required", "gpu-recovery")])
+def test_words_that_the_driver_logs_have_a_page(word: str, check: str) -> None:
+    done = CliRunner().invoke(cli, ["explain", word])
+    assert done.exit_code == 0 and f"tunecheck explain {check}" in done.output, done.output
+
+
 def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
     for number, entry in CATALOG.items():
         text = term(f"Xid {number}", IDS)
