@@ -10,7 +10,7 @@ _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f
                   re.IGNORECASE | re.DOTALL)
 _NVLINK = re.compile(r"NV(\d{1,2}|#)", re.IGNORECASE)
 _SXID = re.compile(r"SXID[\s:#-]*(\d{1,6})")
-#: How the driver writes the numbers of Xid 154 (open-gpu-kernel-modules 595, evidence in parsers/nvidia/xid_catalog.py).
+#: How the driver writes the numbers of Xid 154 (open-gpu-kernel-modules 595; parsers/nvidia/xid_catalog.py).
 _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3, "DRAIN AND RESET": 4}
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
