@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
@@ -25,10 +26,10 @@ def gpu_count_text(case: Case) -> str:
     return ""
 
 
-def given_names(case: Case) -> list[str]:
+def given_names(snapshot: Snapshot) -> list[str]:
     """Return the boards' names by `nvidia-smi -L`, else by nvidia-smi's table or -q, else by nccl-tests. [] where no
     text names them."""
-    posted, nvml = case.snapshot.posted, case.snapshot.nvml.value
+    posted, nvml = snapshot.posted, snapshot.nvml.value
     listed = [name for _, name in posted.names]
     asked = [str(gpu.values["name"]) for gpu in nvml.gpus if gpu.values.get("name")] if nvml else []
     tested = next(([rank.name for rank in test.ranks] for test in posted.tests if test.ranks), [])

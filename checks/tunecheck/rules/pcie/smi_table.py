@@ -146,7 +146,7 @@ def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
 def letters(case: Case, check: str) -> Iterator[Finding]:
     """Yield the findings of p2p-capability by the tables of `nvidia-smi topo -p2p` alone."""
     # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
-    names = given_names(case)
+    names = given_names(case.snapshot)
     patchable = any(refused_by_name(name) for name in names)
     boards = f" ({counted_names(names)})" if names else ""
     for letter, table in case.snapshot.posted.letters.items():
