@@ -129,7 +129,8 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
             yield Finding(_ID, "shared", _pairs(half), "warn", "behaviour",
                           f"{bench.tool}: both directions at once carry "
                           f"{two[worst]:.1f} GB/s, one alone {one[worst]:.1f} ({_pairs(half)}): they share a link",
-                          f"{two[worst] / one[worst]:.2f}", f"{_DUPLEX} or more", (bench.tool,), _SHARED)
+                          f"{two[worst] / one[worst]:.2f}", f"{_DUPLEX} x one direction alone, or more",
+                          (bench.tool,), _SHARED)
 
 
 def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Mapping[frozenset[int], PairPath],

@@ -36,8 +36,8 @@ COSTS = {
 }
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
-_AGAIN = Remedy.typed("give the output of `nvidia-smi topo -m` again, as a file that it was written to: on its way "
-                      "through a web page or a chat a table loses its tabs")
+_AGAIN = Remedy.typed("on the box: `nvidia-smi topo -m > topo.txt`; then give that file: a table that was copied out "
+                      "of a web page or a chat has lost its tabs")
 
 
 def absent_table(case: Case) -> bool:
