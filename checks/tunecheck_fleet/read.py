@@ -94,8 +94,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     status, reason = answer.status, answer.reason
     if failed and status == "ok":
         first, because = min(failed.items())
-        words = "1 fact is" if len(failed) == 1 else f"{len(failed)} facts are"
-        status, reason = "partial", f"{words} unknown, such as {first}: {because}"
+        words = "1 fact is unknown:" if len(failed) == 1 else f"{len(failed)} facts are unknown, such as"
+        status, reason = "partial", f"{words} {first}: {because}"
     boot = stored.snapshot.boot_id.value
     return Seen(
         answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),

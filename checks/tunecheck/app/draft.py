@@ -70,10 +70,10 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     if not devices:
         why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
         change["profile"] = f"{why}; which profile fits: roles/box_spec/README.md"
-        in_table = _gpus_in_table(snapshot)
-        if not in_table:
-            change["accelerators.count"] = f"{why}; how many cards must be there?"
-        return {"profile": None, "count": in_table or 1}
+        count, _, guess = _counted(snapshot)
+        if guess or not count:
+            change["accelerators.count"] = guess or f"{why}; how many cards must be there?"
+        return {"profile": None, "count": count or 1}
     ids = sorted({device.ids for device in devices})
     made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
     if made["profile"] is None:
@@ -88,11 +88,30 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     return made
 
 
-def _gpus_in_table(snapshot: Snapshot) -> int:
-    """Return how many GPUs a whole table of nvidia-smi counts, which does not name the boards; 0 without such a
-    table."""
-    table = snapshot.posted.table.value
-    return len(table.labels) if table is not None and not table.cut else 0
+def _counts(snapshot: Snapshot) -> list[tuple[int, str, bool]]:
+    """Return how many GPUs each text or NVML counts, where the PCI tree does not: the number, the source, and whether
+    it is whole. What is cut counts nothing; a list has no end by which one sees that it is whole."""
+    posted, nvml = snapshot.posted, snapshot.nvml.value
+    table = posted.table.value
+    found = [(len(table.labels), table.source, True)] if table is not None and not table.cut else []
+    if nvml is not None and nvml.error("gpus") is None and not any(who.startswith("gpu ") for who in nvml.errors):
+        found.append((len(nvml.gpus), "nvidia-smi", True))
+    found += [(len({a for a, _ in pairs}), "nvidia-smi topo -p2p", True) for pairs in posted.letters.values() if pairs]
+    found.append((len(posted.names), "nvidia-smi -L", False))
+    return [each for each in found if each[0]]
+
+
+def _counted(snapshot: Snapshot) -> tuple[int, str, str]:
+    """Return how many GPUs the texts count, the source, and why that is a guess, "" where it is none. 0: no text counts
+    them."""
+    counts = _counts(snapshot)
+    if not counts:
+        return 0, "", ""
+    count, source, whole = counts[0]
+    others = [f"{other} {number}" for number, other, _ in counts if number != count]
+    if others:
+        return count, source, f"{source} names {count}, {others[0]}; how many cards must be there?"
+    return count, source, "" if whole else f"{source} lists {count}; is this how many cards there are?"
 
 
 def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
@@ -154,13 +173,8 @@ def _within(word: str | None, worst: str) -> bool:
 
 def _observations(snapshot: Snapshot) -> list[str]:
     """Return sentences about what else the box says, for a comment and for the operator."""
-    host, topology = snapshot.host, snapshot.topology
-    names = sorted(set(topology.names))
-    count = 0 if topology.devices else _gpus_in_table(snapshot)
-    hint = "" if not count else (
-        f" in a PCI tree; nvidia-smi topo -m names {count}, but not which boards: add sudo lspci -nnvvv")
-    lines = [f"GPUs: {len(topology.devices)}{hint}"
-            + (f" ({', '.join(_plain(name) for name in names)})" if names else "")]
+    host = snapshot.host
+    lines = [_gpus(snapshot)]
     if host is None:
         return lines
     kernel = host.kernel.release.value or ""
@@ -175,6 +189,22 @@ def _observations(snapshot: Snapshot) -> list[str]:
     if snapshot.guest.value:
         lines.append(f"virtual machine: {_plain(snapshot.guest.value)}")
     return lines
+
+
+def _gpus(snapshot: Snapshot) -> str:
+    """Return how many GPUs there are and which, as far as the PCI tree or a text says it."""
+    from ..rules.nvidia.posted_gpus import given_names
+
+    topology = snapshot.topology
+    names = sorted(set(topology.names if topology.devices else given_names(snapshot)))
+    shown = f" ({', '.join(_plain(name) for name in names)})" if names else ""
+    if topology.devices:
+        return f"GPUs: {len(topology.devices)}{shown}"
+    tree = "no PCI tree is given" if topology.accelerators.value is None else "0 in the PCI tree"
+    count, source, _ = _counted(snapshot)
+    if not count:
+        return f"GPUs: {tree}" + (", and no text counts them whole" if topology.accelerators.value is None else "")
+    return f"GPUs: {tree}; {source} names {count}{shown or ', but not which boards'}: add sudo lspci -nnvvv"
 
 
 def _loader(source: str) -> str:

@@ -61,7 +61,8 @@ def _lines(found: list[Difference], here: str, there: str) -> list[str]:
 def _print_unknown(pins: Pins) -> None:
     if pins.unknown:
         first, why = next(iter(sorted(pins.unknown.items())))
-        click.echo(f"tunecheck: {len(pins.unknown)} unknown, such as {first}: {_safe(why)}", err=True)
+        many = f"{len(pins.unknown)} unknown, such as" if len(pins.unknown) > 1 else "1 unknown:"
+        click.echo(f"tunecheck: {many} {first}: {_safe(why)}", err=True)
         sys.stderr.flush()
 
 

@@ -45,7 +45,7 @@ def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list
                   f"{flavour}" + (f", built for kernel {built}" if built else "") + "; it is the file on disk, which "
                   "need not be the loaded module (cat /proc/driver/nvidia/version)", ""]
     for log in posted.nccl:
-        lines += [f"NCCL {log.version or '?'}: {log.ranks or '?'} ranks"
+        lines += [f"NCCL {log.version or '?'}: {log.ranks or '?'} rank{'' if log.ranks == 1 else 's'}"
                   + (f" on {log.nodes} node{'s' * (log.nodes > 1)}" if log.nodes else "")
                   + (f", ring {' '.join(map(str, log.ring))}" if log.ring else "")]
         lines += [*(f"  {ways}" for ways in _ways(log.channels)), ""]

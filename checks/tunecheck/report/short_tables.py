@@ -55,7 +55,8 @@ def short_square(count: int, words: Mapping[tuple[int, int], str], width: int, m
     kinds = sorted(set(words.values()))
     what = "pairs" if mirrored else "ways"
     if len(kinds) == 1:
-        return [f"all {len(words)} {what} of {count} GPUs: {kinds[0]}"]
+        every = f"all {len(words)} {what}" if len(words) > 1 else f"1 {what[:-1]}"
+        return [f"{every} of {count} GPUs: {kinds[0]}"]
     drawn = square(count, words, width)
     if len(drawn) <= count + 1:
         return drawn

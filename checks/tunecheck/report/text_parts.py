@@ -150,7 +150,8 @@ def summary(case: Case, findings: list[Finding]) -> str:
 
 def counts_text(findings: list[Finding]) -> str:
     counts = {outcome: sum(finding.outcome == outcome for finding in findings) for outcome in _COUNTED}
-    named = [f"{count} {word}" for outcome, word in _COUNTED.items() if (count := counts[outcome])]
+    named = [f"{count} {word}{'s' if outcome == 'warn' and count > 1 else ''}"
+             for outcome, word in _COUNTED.items() if (count := counts[outcome])]
     return f"{worst(findings).upper()}: {', '.join(named) or 'nothing judged'}"
 
 

@@ -8,19 +8,21 @@ from typing import Any
 
 from ..util.at_first_use import dataclass
 
-__all__ = ["Board", "board"]
+__all__ = ["Board", "board", "board_named"]
 
 _FILE = Path(__file__).parent / "boards.toml"
 
 
 @dataclass(frozen=True)
 class Board:
-    """One board. A field is None where no source says it. ``bar1_mib`` with Resizable BAR; the powers in watts; ``p2p``
-    is "stock", "patched driver only" or "nvlink". What healthy boards were measured to reach: between two of them over
-    ``nvlinks`` links, in GB/s (``p2p_both_ways_gb_s``: both directions in sum), copies within one (``own_copy_gb_s``),
-    and the bus bandwidth of an all-reduce over 2 or 8 ranks."""
+    """One board. A field is None where no source says it. ``driver_name`` is what the driver's tools call it, where
+    that name is of this board alone. ``bar1_mib`` with Resizable BAR; the powers in watts; ``p2p`` is "stock", "patched
+    driver only" or "nvlink". What healthy boards were measured to reach: between two of them over ``nvlinks`` links, in
+    GB/s (``p2p_both_ways_gb_s``: both directions in sum), copies within one (``own_copy_gb_s``), and the bus bandwidth
+    of an all-reduce over 2 or 8 ranks."""
 
     name: str
+    driver_name: str | None = None
     architecture: str | None = None
     memory_mib: int | None = None
     bar1_mib: int | None = None
@@ -43,6 +45,14 @@ def board(ids: str) -> Board | None:
     """Return the board of a PCI id ("10de:2bb1"). None where this package knows nothing about it."""
     data = _data().get(ids)
     return Board(**{key: value for key, value in data.items() if key != "sources"}) if data else None
+
+
+@lru_cache(256)
+def board_named(name: str) -> Board | None:
+    """Return the board that NVIDIA's driver calls so ("NVIDIA H200"). None where this package knows none, or more than
+    one."""
+    found = [ids for ids, data in _data().items() if str(data.get("driver_name")).lower() == name.strip().lower()]
+    return board(found[0]) if len(found) == 1 else None
 
 
 @cache

@@ -13,12 +13,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from tests.unit.facts import big, trees
+from tests.unit.imports import smi_texts
+from tests.unit.imports.samples import samples
+from tests.unit.imports.test_fragments import PLAIN
 
 from tunecheck.app.draft import Login, drafted, files
 from tunecheck.cli.main import cli
 from tunecheck.errors import SpecError
 from tunecheck.facts.posted import Table
 from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.host.imported.machine import load_import
 from tunecheck.model.fact import known
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -97,6 +101,48 @@ def test_without_a_board_no_profile_is_guessed(table: Table | None, count: int, 
     with pytest.raises(SpecError, match="profile: is missing; choose the one that fits"):
         build(draft.name, group["box_spec"], None)
     assert build(draft.name, group["box_spec"] | {"profile": "lab"}, None).spec.accelerators.count == count
+
+
+_TOPO = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
+_P2P = "$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
+_LIST = "".join(f"GPU {number}: NVIDIA H200 (UUID: GPU-{number}1111111-2222-3333-4444-555555555555)\n"
+                for number in range(2))
+
+
+@pytest.mark.parametrize(("texts", "count", "said", "open_count"), [
+    ([smi_texts.TEXT], 2, "nvidia-smi names 2 (NVIDIA RTX PRO 6000 Blackwell Server Edition)", False),
+    ([smi_texts.XML], 1, "nvidia-smi names 1 (NVIDIA H200)", False),
+    ([PLAIN], 1, "nvidia-smi names 1 (NVIDIA H200)", False),
+    ([_TOPO], 2, "nvidia-smi topo -m names 2, but not which boards", False),
+    ([_P2P], 2, "nvidia-smi topo -p2p names 2, but not which boards", False),
+    ([_TOPO, _LIST], 2, "nvidia-smi topo -m names 2 (NVIDIA H200)", False),
+    # A list has no end by which one sees that it is whole; two texts that differ are of no one machine.
+    ([_LIST], 2, "nvidia-smi -L names 2 (NVIDIA H200)", True),
+    ([_TOPO, PLAIN], 2, "nvidia-smi topo -m names 2", True),
+    # Cut before its end, or what says how many there are got lost: what is shown is not all.
+    ([smi_texts.TEXT.partition("GPU 00000000:07")[0]], 1, "no text counts them whole", True),
+    ([smi_texts.TEXT.partition("GPU 00000000:07")[0].replace("Attached GPUs", "Attached")], 1,
+     "no text counts them whole", True),
+    ([PLAIN.replace("| Processes:  |\n", "")], 1, "no text counts them whole", True),
+    ([_TOPO.replace("GPU1\tPIX\t X \n", "")], 1, "no text counts them whole", True),
+    (["[    0.000000] Linux version 6.8.0 (x)\n"] * 3, 1, "no text counts them whole", True),
+])
+def test_what_a_whole_text_counts_is_said_with_its_source(tmp_path: Path, texts: list[str], count: int, said: str,
+                                                          open_count: bool) -> None:
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.txt").write_text(text * (3 if text.startswith("[") else 1))
+    draft = drafted(gather(load_import(str(tmp_path)), None, True))
+    assert draft.spec["accelerators"]["count"] == count
+    assert said in draft.observations[0] and "GPUs: 0\n" not in f"{draft.observations[0]}\n"
+    assert ("accelerators.count" in draft.change) == open_count
+
+
+@pytest.mark.parametrize(("name", "count"), [("h200/run1/smi_qx.txt", 2), ("h200/run1/smi.txt", 2),
+                                             ("host/asus-esc8000a-nvidia_smi_full.log", 8)])
+def test_real_texts_of_nvidia_smi_are_counted(name: str, count: int) -> None:
+    draft = drafted(gather(load_import(str(samples(name))), None, True))
+    assert draft.spec["accelerators"]["count"] == count and f"nvidia-smi names {count} (NVIDIA" in draft.observations[0]
+    assert "accelerators.count" not in draft.change
 
 
 def test_this_machine_without_a_gpu_gets_no_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tunecheck.facts.kernel.kernel import kernel, rejected
+from tunecheck.facts.kernel.kernel import kernel
 from tunecheck.host import Completed
 from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
 from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
+from tunecheck.parsers.kernel.rejected import rejected
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG, RECOVERY
 from tunecheck.parsers.text.log_lines import LEFT_OUT, MAX_CHARS, line
 

@@ -91,6 +91,8 @@ def test_paths_are_counted_and_none_is_lost() -> None:
 def test_a_matrix_of_one_word_is_a_sentence() -> None:
     pairs = {(a, b): "PIX" for a in range(8) for b in range(a)}
     assert short_square(8, pairs, 80, mirrored=True) == ["all 28 pairs of 8 GPUs: PIX"]
+    assert short_square(2, {(0, 1): "PIX"}, 80, mirrored=True) == ["1 pair of 2 GPUs: PIX"]
+    assert short_square(2, {(0, 1): "OK"}, 80) == ["1 way of 2 GPUs: OK"]
     assert len(short_square(8, {**pairs, (1, 0): "SYS"}, 80, mirrored=True)) == 9
     assert short_square(8, {**pairs, (1, 0): "SYS"}, 30, mirrored=True) == [
         "28 pairs of 8 GPUs: 27 PIX, 1 SYS (-v shows each)"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tunecheck.spec import boards, profile_files
-from tunecheck.spec.boards import Board, board
+from tunecheck.spec.boards import Board, board, board_named
 
 DATA = tomllib.loads((Path(boards.__file__).parent / "boards.toml").read_text(encoding="utf-8"))
-_KINDS = {"name": str, "p2p": str, "architecture": str}
+_KINDS = {"name": str, "driver_name": str, "p2p": str, "architecture": str}
 
 
 @pytest.mark.parametrize("ids", DATA)
@@ -49,6 +49,19 @@ def test_every_board_of_a_profile_is_known(name: str) -> None:
 def test_an_unknown_board() -> None:
     assert board("10de:ffff") is None
     assert board("") is None
+
+
+def test_a_board_by_the_name_that_the_driver_gives_it() -> None:
+    names = [data["driver_name"] for data in DATA.values() if "driver_name" in data]
+    assert len(set(names)) == len(names)
+    assert board_named("NVIDIA H200") == board("10de:2335") == board_named(" nvidia h200 ")
+    assert board_named("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition") == board("10de:2bb4")
+
+
+@pytest.mark.parametrize("name", ["NVIDIA B200", "NVIDIA H200 NVL", "NVIDIA RTX PRO 6000", "H200", "", "None",
+                                  "NVIDIA RTX PRO 6000 Blac...", "NVIDIA GeForce RTX 5090 Laptop GPU"])
+def test_a_name_of_several_boards_or_a_part_of_one_is_none(name: str) -> None:
+    assert board_named(name) is None
 
 
 def test_topo_does_not_read_the_file_where_the_driver_names_its_boards() -> None:

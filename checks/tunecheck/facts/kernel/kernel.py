@@ -11,7 +11,7 @@ from ...host.prefetch import DMESG
 from ...model.fact import Absence, Fact, absent, known, parsed
 from ...parsers.kernel.cmdline import tokenize
 from ...parsers.text.bounds import host_name, release_of
-from ...util.at_first_use import dataclass, regex
+from ...util.at_first_use import dataclass
 from ..file_text import text
 
 if TYPE_CHECKING:
@@ -22,13 +22,6 @@ __all__ = ["Kernel", "KernelLog", "kernel"]
 
 _CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _JOURNAL = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
-# Texts of drivers/pci/pci.c, kernel/params.c, init/main.c, drivers/iommu/{amd/init,intel/iommu}.c. The quoting of
-# the first is a back-tick and an apostrophe, really.
-_PCI = regex(r"PCI: Unknown option `([^']*)'")
-_IOMMU = regex(r"(AMD-Vi|DMAR): Unknown option - '?([^'\n]+?)'?$", re.MULTILINE)
-_MALFORMED = regex(r"Malformed early option '([^']*)'")
-_UNKNOWN = regex(r'Unknown kernel command line parameters "(.*?)(?:", will be passed|$)', re.MULTILINE)
-_KEYS = {"AMD-Vi": "amd_iommu", "DMAR": "intel_iommu"}
 
 
 @dataclass(frozen=True)
@@ -111,23 +104,9 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     # Not for `tunecheck topo`, which reads no log: its start-up must not pay for the patterns.
     from ...parsers.kernel import boot_log
     from ...parsers.kernel.kernel_log import parse
+    from ...parsers.kernel.rejected import rejected
     from ...parsers.text.log_lines import without_middle
 
     log = without_middle(done.stdout)
     events = parse(log, doubt(host, argv[0]))
     return known(KernelLog(events.complete, rejected(log), events, boot_log.parse(log)), source)
-
-
-def rejected(log: str) -> dict[str, str]:
-    """Return the parameters that the kernel says it did not take, each with the text that says so."""
-    found: dict[str, str] = {}
-    for match in _PCI.finditer(log):
-        found.setdefault(f"pci={match.group(1)}", match.group())
-    for match in _IOMMU.finditer(log):
-        found.setdefault(f"{_KEYS[match.group(1)]}={match.group(2)}", match.group())
-    for match in _MALFORMED.finditer(log):
-        found.setdefault(match.group(1), match.group())
-    for match in _UNKNOWN.finditer(log):
-        for token in tokenize(match.group(1)):
-            found.setdefault(token, f"Unknown kernel command line parameters: {token}")
-    return found

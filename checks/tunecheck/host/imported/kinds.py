@@ -4,7 +4,6 @@ anyway."""
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 from ...model.absence import Absence, Reason
 from ...parsers.nvidia.bug_report import START
@@ -12,8 +11,9 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_machine import MACHINE
 from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
+from .log_signs import is_log
 
-__all__ = ["LOG_LINE", "SAID", "advice", "is_list", "recognise", "shown"]
+__all__ = ["advice", "is_list", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -23,20 +23,6 @@ _CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI br
             "Processing accelerators")
 _LSPCI_BODY = regex(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
                     r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
-#: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
-LOG_LINE = regex(
-    r"^[ \t]*(?:<\d+>)?\[[ +<]*\d+[.,]\d{6}(?:>?\]| <)"
-    r"|^\[(?!\d{4}-)[^\]\n:]{1,30}\d\d:\d\d[^\]\n]{0,30}\] "
-    r"|^[a-z0-9]{1,10} {0,6}:[a-z]{1,8} {0,6}: |^\d{4}-\d\d-\d\dT[\d:]{8},\d{6}[+-]\d\d:\d\d "
-    r"|^(?:\w{3} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+)(?: \S+)? kernel(?:\[\d+\])?: "
-    r"|^[^\n\[:]{0,60}(?:\d\d:\d\d:\d\d|\d{9,12}\.\d{6})[^\n\[:]{0,100} kernel(?:\[\d+\])?: ", re.MULTILINE)
-#: The driver's own lines count alone, whatever stands in front of them.
-_NVRM = regex(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
-              r"[^\n]{0,200}", re.MULTILINE)
-#: dmesg -t, journalctl -o cat: a boot without times, by what every kernel says.
-SAID = regex(
-    r"^(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
-    r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
 #: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
 _MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", '"dmesg"', "[s=", "#1 Part")
 #: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
@@ -88,7 +74,7 @@ def recognise(text: str) -> str | None:
     for kind, pattern in _PATTERNS:
         if pattern.search(head):
             return kind
-    if _is_log(head):
+    if is_log(head):
         return "kernel log"
     if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
@@ -96,21 +82,9 @@ def recognise(text: str) -> str | None:
 
 
 def _other_log(head: str) -> bool:
-    from ...parsers.kernel.log_forms import is_log  # start-up time
+    from ...parsers.kernel import log_forms  # start-up time
 
-    return is_log(head)
-
-
-def _is_log(head: str) -> bool:
-    from ...parsers.kernel.log_forms import plain  # start-up time
-    from ...parsers.text.log_lines import line
-
-    if "\x1b[" in head:
-        head = plain(head)
-    if len(LOG_LINE.findall(head)) >= 3 or len(SAID.findall(head)) >= 3:
-        return True
-    return any(line(found[0]).text.startswith(("NVRM: ", "nvidia-nvswitch"))
-               for found in islice(_NVRM.finditer(head), 50))
+    return log_forms.is_log(head)
 
 
 def is_list(text: str) -> bool:

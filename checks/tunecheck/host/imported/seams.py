@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
-from .kinds import LOG_LINE, SAID, recognise
+from .kinds import recognise
+from .log_signs import LOG_LINE, SAID
 from .posts import kinds
 
 __all__ = ["parts"]

@@ -113,6 +113,8 @@ def parse_query(texts: Iterable[str]) -> Optional[Dict[str, Any]]:
         errors["driver"] = "not in the import; add: nvidia-smi -q"
     if attached > len(gpus):
         errors["gpus"] = "cut short: %d attached, %d shown" % (attached, len(gpus))
+    elif not attached:
+        errors["gpus"] = "cut short: how many are attached is not shown"
     return {"driver": driver or None, "library": None, "errors": errors, "pairs": [],
             "gpus": [{"bdf": bdf, "index": index, **gpus[bdf]} for index, bdf in enumerate(sorted(gpus))]}
 

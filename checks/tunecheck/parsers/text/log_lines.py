@@ -12,7 +12,8 @@ from itertools import islice
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["HEAD", "LEFT_OUT", "MAX_CHARS", "Line", "begins", "bounded", "line", "lines", "span", "without_middle"]
+__all__ = ["HEAD", "KEY", "LEFT_OUT", "MAX_CHARS", "Line", "begins", "bounded", "line", "lines", "span",
+           "without_middle"]
 
 #: A log is judged by at most this much: its first MiB, where the boot is, and the rest from its end.
 MAX_CHARS = 16 << 20
@@ -23,8 +24,8 @@ LEFT_OUT = "[tunecheck: the middle is left out here]"
 _MAX_LINE = 2000
 
 # Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
-_KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
-             r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia")
+KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
+            r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia")
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
     r"(?:[a-z0-9]{1,10}\s{0,6}:[a-z]{1,8}\s{0,6}:\s)?"          # dmesg -x: facility and level
@@ -76,7 +77,7 @@ def lines(log: str) -> Iterator[Line]:
     # None of them is shorter; a log of nothing but short lines is passed over without a step for each.
     for number, found in enumerate(re.finditer(r"[^\r\n]{16,}", log)):
         raw = found.group()[:_MAX_LINE]
-        if _KEY.search(raw):
+        if KEY.search(raw):
             yield line(raw, number)
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["html"]
 
-_VERDICTS = {"fail": "A check failed", "unknown": "Could not be determined", "warn": "Passed with warnings",
-             "pass": "Passed", "skip": "Nothing was judged"}
+_VERDICTS = {"fail": "A check failed", "unknown": "Not everything could be determined",
+             "warn": "Passed with warnings", "pass": "Passed", "skip": "Nothing was judged"}
 #: Above this the pairs are only in the matrix: a list of thousands is for `--json`.
 _LISTED_PAIRS = 500
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import words
@@ -21,12 +22,15 @@ CODES = {
     "not-parsed": "The kernel does not parse a word on its command line, so the word changes nothing.",
 }
 _ID = CHECK.id
+#: More words than any command line has.
+_MOST = 100
 _REMOVE = Remedy("remove it from the boot configuration that sets it (look in /etc/default/grub and grub.d)", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
     running = case.host.kernel.cmdline
     if running.value is None:
+        yield from _from_log_alone(case)
         yield Finding(_ID, UNREAD, "kernel command line", "unknown", "effective", "the running command line cannot be "
                       f"read: {running.why()}", evidence=(running.source,), absence=running.absence)
         return
@@ -48,3 +52,13 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "ok", "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the "
                       "command line is one that the kernel parses"
                       + (f"; of others it did not know: {left}" if left else ""), evidence=(running.source,))
+
+
+def _from_log_alone(case: Case) -> Iterator[Finding]:
+    """Yield what the kernel says of its own command line, where that itself cannot be read."""
+    log = case.host.kernel.log
+    for word, line in islice(log.value.rejected.items() if log.value else (), _MOST):
+        if name_of(word) in {"pci", *VALUES}:
+            yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing: "
+                          f"{line[:200]}: rejected by the kernel", "not parsed", "words that the kernel parses",
+                          (log.source,), _REMOVE)

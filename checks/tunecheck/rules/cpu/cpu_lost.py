@@ -48,12 +48,15 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome, text = UNREAD, "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online and not from_log.is_complete(case):
         code, outcome = from_log.incomplete_code(case), "unknown"
-        text = (f"all {len(online)} CPUs that the kernel counts are online; no CPU that did not come up "
-                f"{from_log.limits_of_log(case)}")
+        lost = (f"no CPU that did not come up {from_log.limits_of_log(case)}" if log else
+                "whether it left one out only the kernel log tells, which cannot be read: "
+                f"{case.host.kernel.log.why()}")
+        text = f"all {len(online)} CPUs that the kernel counts are online; {lost}"
     elif present == online:
         text = f"all {len(online)} CPUs are online"
     elif box.smt.value in ("off", "forceoff"):
-        code, text = "smt-off", f"{len(online)} of {len(present)} CPUs are online: SMT is {box.smt.value}"
+        forced = "forced off" if box.smt.value == "forceoff" else "off"
+        code, text = "smt-off", f"{len(online)} of {len(present)} CPUs are online: SMT is {forced}"
     else:
         named = show(present - online)
         code, outcome = "capped-by-cmdline" if capped else "offline", "warn"

@@ -16,12 +16,15 @@ CODES = {
     "differs": "SMT is in another state than the specification declares.",
 }
 _ID = CHECK.id
+#: The kernel's words of /sys/devices/system/cpu/smt/control that are no English.
+_WORDS = {"forceoff": "forced off", "notsupported": "not supported (by the CPUs, or switched off in the BIOS)",
+          "notimplemented": "not implemented in this kernel"}
 
 
 def judge(case: Case) -> Iterator[Finding]:
     fact, wanted = case.host.platform.smt, case.spec.cpu.smt
     state = "off" if fact.missing or fact.value in ("off", "forceoff", "notsupported", "notimplemented") else fact.value
-    shown = f"SMT is {fact.value or 'unknown to this kernel'}"
+    shown = f"SMT is {_WORDS.get(fact.value, fact.value) if fact.value else 'unknown to this kernel'}"
     if wanted is None:
         asked = "the spec asks for no SMT state" if case.frozen else "no spec given"
         yield Finding(_ID, NOT_DECLARED, "CPUs", "skip", "declared",

@@ -11,7 +11,7 @@ from ...facts.peer_paths import PairPath, paths
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ...parsers.nvidia.nccl_tests import NcclTest
-from ...spec.boards import Board, board
+from ...spec.boards import Board, board, board_named
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON, NO_PEER_ACCESS
@@ -129,7 +129,8 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
             yield Finding(_ID, "shared", _pairs(half), "warn", "behaviour",
                           f"{bench.tool}: both directions at once carry "
                           f"{two[worst]:.1f} GB/s, one alone {one[worst]:.1f} ({_pairs(half)}): they share a link",
-                          f"{two[worst] / one[worst]:.2f}", f"{_DUPLEX} or more", (bench.tool,), _SHARED)
+                          f"{two[worst] / one[worst]:.2f}", f"{_DUPLEX} x one direction alone, or more",
+                          (bench.tool,), _SHARED)
 
 
 def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Mapping[frozenset[int], PairPath],
@@ -162,8 +163,9 @@ def _test(case: Case, test: NcclTest) -> Iterator[Finding]:
     name = test.name or "nccl-tests"
     ranks = len(test.ranks)
     large = max(test.rows, key=lambda row: row.size, default=None)
-    text = f"{name}, {ranks} ranks" + (f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
-                                       if large and large.size >= 1 << 20 else "")
+    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}"
+    if large and large.size >= 1 << 20:
+        text += f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
     if test.wrong:
         yield Finding(_ID, "wrong-values", name, "fail", "behaviour",
                       f"{text}: {test.wrong} values are wrong", str(test.wrong), "0",
@@ -185,7 +187,7 @@ def _test(case: Case, test: NcclTest) -> Iterator[Finding]:
         unchecked = bool(test.rows) and any(row.wrong is None for row in test.rows)
         why = "the sums were not checked" if unchecked else \
             "nothing to compare with: no figure of such boards at that size is known here" if known else \
-            f"nothing to compare with: which boards they are is not given; {_ADD}"
+            f"nothing to compare with: {_unknown_boards(case, test)}"
         yield Finding(_ID, "sums-not-checked" if unchecked else NO_COMPARISON, name, "unknown", "behaviour",
                       f"{text}; {why}", "", "", (name,))
     else:
@@ -195,9 +197,24 @@ def _test(case: Case, test: NcclTest) -> Iterator[Finding]:
 
 
 def _board(case: Case, test: NcclTest) -> Board | None:
+    """Return what board all ranks are on: by its PCI id where the tree holds it, else by the name that the benchmark
+    prints. None where they differ, or are in several machines: what is known is known of one."""
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
-    boards = {ids.get(rank.bdf, "") for rank in test.ranks}
-    return board(boards.pop()) if len(boards) == 1 else None
+    boards = [board(ids[rank.bdf]) if ids.get(rank.bdf) else board_named(rank.name) for rank in test.ranks]
+    alike = boards and all(each == boards[0] for each in boards) and len({rank.host for rank in test.ranks}) == 1
+    return boards[0] if alike else None
+
+
+def _unknown_boards(case: Case, test: NcclTest) -> str:
+    """Return why no figure of the boards is known."""
+    names, machines = sorted({rank.name for rank in test.ranks}), len({rank.host for rank in test.ranks})
+    if not names:
+        return f"which boards they are is not given; {_ADD}"
+    if machines > 1:
+        return f"its ranks are on {machines} machines"
+    if len(names) > 1:
+        return f"its ranks are on boards of different kinds ({some(names, 3)})"
+    return f"no figure of {names[0]} is known here{'' if case.snapshot.topology.devices else f'; {_ADD}'}"
 
 
 def _range(figures: Mapping[_Pair, float]) -> str:

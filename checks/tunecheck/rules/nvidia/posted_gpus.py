@@ -1,10 +1,15 @@
-"""How many GPUs the texts of an import count, where the PCI tree is not given."""
+"""How many GPUs the texts of an import count, and how they call them, where the PCI tree is not given."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+from ...facts.snapshot import Snapshot
+from ...util.text import some
 from ..context import Case
 
-__all__ = ["gpu_count_text"]
+__all__ = ["counted_names", "given_names", "gpu_count_text"]
 
 
 def gpu_count_text(case: Case) -> str:
@@ -19,6 +24,21 @@ def gpu_count_text(case: Case) -> str:
         count = len({a for a, _ in table})
         return f"nvidia-smi topo -p2p {letter if letter != '?' else ''}".strip() + f" has {_gpus(count or 1)}"
     return ""
+
+
+def given_names(snapshot: Snapshot) -> list[str]:
+    """Return the boards' names by `nvidia-smi -L`, else by nvidia-smi's table or -q, else by nccl-tests. [] where no
+    text names them."""
+    posted, nvml = snapshot.posted, snapshot.nvml.value
+    listed = [name for _, name in posted.names]
+    asked = [str(gpu.values["name"]) for gpu in nvml.gpus if gpu.values.get("name")] if nvml else []
+    tested = next(([rank.name for rank in test.ranks] for test in posted.tests if test.ranks), [])
+    return listed or asked or tested
+
+
+def counted_names(names: Sequence[str]) -> str:
+    """Return names as text: ``2 x NVIDIA H200``."""
+    return some([f"{count} x {name}" for name, count in Counter(names).items()], 3)
 
 
 def _gpus(count: int) -> str:

@@ -12,13 +12,13 @@ import re
 from ...facts.kernel.modules import LOADED
 from ...facts.pci.topology import Topology
 from ...model.finding import Place, Remedy
-from ...spec.boards import board
+from ...spec.boards import board, board_named
 from ...util.at_first_use import regex
 from ..codes import OK
 from ..context import Case
 
 __all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "code_of", "declared", "explained", "letter_meaning", "needs_patch",
-           "outcome_of", "patch_only", "unused"]
+           "outcome_of", "patch_only", "refused_by_name", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec, then `sudo tunecheck p2p`: keep '
@@ -127,6 +127,12 @@ def patch_only(topology: Topology) -> frozenset[str]:
         if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
             addresses.append(device.bdf)
     return frozenset(addresses)
+
+
+def refused_by_name(name: str) -> bool:
+    """Whether NVIDIA's own driver refuses peer-to-peer on a board of which only the name is known."""
+    known = board_named(name)
+    return known.p2p == "patched driver only" if known and known.p2p else "GeForce" in name
 
 
 def unused(case: Case, direct: bool) -> Remedy:

@@ -14,7 +14,8 @@ from ...parsers.pci.topology import RELATIONS, within
 from ...util.text import some
 from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD
 from ..context import Case
-from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of
+from ..nvidia.posted_gpus import counted_names, given_names
+from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of, refused_by_name
 
 __all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclared"]
 
@@ -35,8 +36,8 @@ COSTS = {
 }
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
-_AGAIN = Remedy.typed("give the output of `nvidia-smi topo -m` again, as a file that it was written to: on its way "
-                      "through a web page or a chat a table loses its tabs")
+_AGAIN = Remedy.typed("on the box: `nvidia-smi topo -m > topo.txt`; then give that file: a table that was copied out "
+                      "of a web page or a chat has lost its tabs")
 
 
 def absent_table(case: Case) -> bool:
@@ -145,8 +146,9 @@ def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
 def letters(case: Case, check: str) -> Iterator[Finding]:
     """Yield the findings of p2p-capability by the tables of `nvidia-smi topo -p2p` alone."""
     # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
-    names = [name for _, name in case.snapshot.posted.names]
-    patchable = bool(names) and any("GeForce" in name for name in names)
+    names = given_names(case.snapshot)
+    patchable = any(refused_by_name(name) for name in names)
+    boards = f" ({counted_names(names)})" if names else ""
     for letter, table in case.snapshot.posted.letters.items():
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
         by_letter: dict[str, list[tuple[int, int]]] = {}
@@ -163,8 +165,8 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
             elif word == "OK":
                 yield Finding(check, "not-proven", shown, "unknown", "effective",
                               f"the driver says OK for {kind} of {len(pairs)} of "
-                              f"{len(table)} ordered pairs; whether transfers are right and fast only a measurement "
-                              "says, and the boards are not given; add: sudo lspci -nnvvv", word, "OK",
+                              f"{len(table)} ordered pairs{boards}; whether transfers are right and fast only a "
+                              "measurement says, and the PCI tree is not given; add: sudo lspci -nnvvv", word, "OK",
                               (source,))
             else:
                 outcome = outcome_of(case, word, patchable)

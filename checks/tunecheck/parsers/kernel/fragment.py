@@ -1,0 +1,35 @@
+"""Whether a few messages of the kernel are ones that some check reads: by the parsers themselves, so that what a check
+reads and what is taken for a kernel log cannot differ. Pure, never fails."""
+
+from __future__ import annotations
+
+from ...util.at_first_use import regex
+from ..text.log_lines import KEY
+from . import boot_log, kernel_log
+from .rejected import rejected
+
+__all__ = ["may_tell", "tells"]
+
+#: Without one of these no parser finds anything: looked for first, since it is cheap.
+_WORDS = regex(rf"{KEY.pattern}|Unknown option|Malformed early option|Unknown kernel command line|smpboot: CPU"
+               r"|failed to report alive|ACPI: (?:IVRS|DMAR) 0x|secureboot: |x2apic: IRQ|automatic NUMA balancing"
+               r"|mem auto-init: |Hypervisor detected|DMAR: |AMD-Vi: ")
+#: drivers/iommu/intel/dmar.c and amd/iommu.c: faults of DMA. No check judges them; nobody else says them.
+_FAULT = regex(r"(?:[\w.-]{1,32} [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: )?"
+               r"(?:DMAR: (?:DRHD: handling fault|\[(?:DMA|INTR)[^\]\n]{1,60}\] )|AMD-Vi: Event logged \[)")
+
+
+def may_tell(text: str) -> bool:
+    """Return whether it is worth the time to ask `tells`."""
+    return _WORDS.search(text) is not None
+
+
+def tells(message: str) -> bool:
+    """Return whether a message, without what a printer of logs puts in front, is one that a check reads."""
+    if not may_tell(message):
+        return False
+    if _FAULT.match(message) or any(message.startswith(line.partition(":")[0]) for line in rejected(message).values()):
+        return True
+    found = kernel_log.parse(message)
+    return bool(found.xids or found.fallen or found.hung or found.pcie or found.osc or found.unassigned or found.sxids
+                or found.failures or found.loads) or boot_log.parse(message) != boot_log.BootLog()

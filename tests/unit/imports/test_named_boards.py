@@ -1,0 +1,86 @@
+"""A text that names its boards is not asked which they are; a name says what a board is, and nothing of the way to
+another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.imports.samples import samples
+from tests.unit.imports.test_fragments import PLAIN, TOPO, findings, snap
+from tests.unit.imports.test_topo_matrix import P2P
+
+H200 = "NVIDIA H200"
+
+
+def run(*names: str, busbw: float = 302.0, hosts: tuple[str, ...] = ("box", "box")) -> str:
+    """What all_reduce_perf prints for one size."""
+    figures = f"888.00  302.00  {busbw:.2f}       0"
+    ranks = "".join(f"#  Rank {rank:2} Group  0 Pid {4000 + rank:6} on {host:>10} device {rank:2} "
+                    f"[0000:{rank + 6:02x}:00] {name}\n"
+                    for rank, (name, host) in enumerate(zip(names, hosts, strict=False)))
+    return (f"# nccl-tests version 2.18.2 nccl-headers=22809 nccl-library=22809\n# Collective test starting: "
+            f"all_reduce_perf\n# nThread 1 nGpus 2\n# Using devices\n{ranks}#\n"
+            f"   268435456      67108864     float     sum      -1   {figures}   {figures}\n"
+            f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {busbw:.2f}\n#\n")
+
+
+@pytest.mark.parametrize(("text", "outcome", "code", "words"), [
+    (run(H200, H200), "pass", "ok", "of what H200 SXM reached"),
+    (run(H200, H200, busbw=120), "warn", "below-known", "of what H200 SXM reached"),
+    (run(*["NVIDIA RTX PRO 6000 Blackwell Workstation Edition"] * 2), "unknown", "no-comparison",
+     "no figure of such boards at that size"),
+    (run("NVIDIA B200", "NVIDIA B200"), "unknown", "no-comparison", "no figure of NVIDIA B200 is known"),
+    (run(H200, "NVIDIA H200 NVL"), "unknown", "no-comparison", "different kinds (NVIDIA H200, NVIDIA H200 NVL)"),
+    (run(H200, H200, hosts=("a", "b")), "unknown", "no-comparison", "on 2 machines"),
+    (run(), "unknown", "no-comparison", "which boards they are is not given"),
+])
+def test_nccl_tests_names_its_boards(tmp_path: Path, text: str, outcome: str, code: str, words: str) -> None:
+    (found,) = findings(snap(tmp_path, text), "bench-figures")
+    assert (found.outcome, found.code) == (outcome, code) and words in found.message
+
+
+def test_the_tree_knows_better_than_a_name(tmp_path: Path) -> None:
+    """And half a tree is no worse than none: what it lacks, the name tells."""
+    tree = "".join(f"{slot}:00.0 3D controller [0302]: NVIDIA Corporation X [10de:{ids}]\n\tControl: I/O- Mem+\n\n"
+                   for slot, ids in (("06", "2bb1"), ("07", "2bb1")))
+    text = run(H200, H200)
+    assert [each.code for each in findings(snap(tmp_path, text, tree), "bench-figures")] == ["no-comparison"]
+    half = tree.replace("2bb1", "2335").partition("07:")[0]
+    assert [each.code for each in findings(snap(tmp_path, text, half), "bench-figures")] == ["ok"]
+
+
+_LIST = "".join(f"GPU {number}: %s (UUID: GPU-{number}1111111-2222-3333-4444-555555555555)\n" for number in (0, 1))
+
+
+@pytest.mark.parametrize(("given", "shown"), [
+    (_LIST % (H200, H200), "(2 x NVIDIA H200)"), (PLAIN, "(1 x NVIDIA H200)"), (run(H200, H200), "(2 x NVIDIA H200)"),
+    ("", "2 ordered pairs;")])
+def test_the_letters_name_the_boards_and_prove_nothing(tmp_path: Path, given: str, shown: str) -> None:
+    letters = f"$ nvidia-smi topo -p2p r\n{P2P.replace('NS', 'OK')}"
+    (found,) = findings(snap(tmp_path, letters, *[given] * bool(given)), "p2p-capability")
+    assert (found.outcome, found.code) == ("unknown", "not-proven")
+    assert shown in found.message and "the boards are not given" not in found.message
+
+
+@pytest.mark.parametrize(("name", "code"), [
+    ("NVIDIA GeForce RTX 5090", "refused-by-model"), ("NVIDIA GeForce RTX 4090", "refused-by-model"),
+    (H200, "gpu-not-supported"), ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "gpu-not-supported")])
+def test_a_name_says_whose_refusal_it_is(tmp_path: Path, name: str, code: str) -> None:
+    letters = f"$ nvidia-smi topo -p2p r\n{P2P.replace('OK', 'GNS').replace('NS', 'GNS').replace('GGNS', 'GNS')}"
+    assert {each.code for each in findings(snap(tmp_path, letters, _LIST % (name, name)), "p2p-capability")} == {code}
+
+
+def test_a_name_gives_no_pair_a_path(tmp_path: Path) -> None:
+    snapshot = snap(tmp_path, run(H200, H200), _LIST % (H200, H200))
+    assert not snapshot.topology.pairs and findings(snapshot, "topo-relation")[0].outcome != "pass"
+    assert {each.outcome for each in findings(snap(tmp_path, TOPO), "topo-relation")} == {"warn"}
+
+
+@pytest.mark.parametrize("name", ["bench/nccl-03-2x-rtxpro6000-gen4.txt", "bench/nccl-05-2xH200-2proc-own.txt",
+                                  "bench/nccl-06-2xH200-1proc-g2-own.txt", "h200/run1/smi_topo.txt"])
+def test_real_texts_that_name_their_boards(tmp_path: Path, name: str) -> None:
+    snapshot = snap(tmp_path, samples(name).read_text())
+    for check in ("bench-figures", "p2p-capability"):
+        for found in findings(snapshot, check):
+            assert "boards are not given" not in found.message and "which boards they are" not in found.message
