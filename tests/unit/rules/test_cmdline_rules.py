@@ -135,6 +135,12 @@ def test_a_foreign_rejected_word_is_a_warning_and_user_space_words_are_nobodys_b
         ("pci=noacs", "warn")]
 
 
+def test_a_pass_claims_nothing_of_a_word_that_cmdline_rejected_tells() -> None:
+    machine = full(switch(), "pci=noacs pcie_aspm=off", log=NOACS)
+    (passed,) = judged(machine, "cmdline-unknown", _ASKED, "host")
+    assert (passed.outcome, "pci=noacs" in passed.text) == ("pass", True)
+
+
 def test_the_journal_helps_where_the_ring_buffer_does_not_reach() -> None:
     machine = full(switch(), "pci=noacs", log="[  99.0] late\n")
     journal = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
