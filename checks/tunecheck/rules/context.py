@@ -9,6 +9,7 @@ from ..facts.snapshot import HostFacts, Snapshot
 from ..model.command import host, run
 from ..model.finding import OR_PLAY, Remedy
 from ..model.measurement import Measured
+from ..parsers.kernel.cmdline import trial_id
 from ..spec.frozen import Frozen, Spec
 from ..util.at_first_use import dataclass
 
@@ -48,6 +49,18 @@ class Case:
         devices = self.snapshot.topology.devices
         return bool(self.snapshot.guest.value) and (
             not devices or any(device.ids.startswith("10de:") for device in devices))
+
+    @cached_property
+    def boots_trial(self) -> bool:
+        """Whether the running command line has the mark of a trial boot. It stays there when the trial is committed."""
+        running = self.snapshot.host.kernel.cmdline.value if self.snapshot.host else None
+        return running is not None and trial_id(running) is not None
+
+    @cached_property
+    def open_trial(self) -> bool:
+        """Whether this is a trial boot of which the receipt does not say that it was committed."""
+        receipt = self.snapshot.receipt.value
+        return self.boots_trial and not (receipt and receipt.state == "committed")
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
         """Return a remedy: first the way by hand, where there is one, then the play with this tag. ``first``: what to
