@@ -165,3 +165,13 @@ def test_cmdline_conflict(running: str, outcome: str, code: str, observed: str) 
     assert observed in finding.observed
 
 
+
+
+@pytest.mark.parametrize(("running", "blamed"), [("quiet", False), ("pcie_ports=compat", True)])
+def test_the_port_services_are_off_by_a_word_only_where_it_is_there(running: str, blamed: bool) -> None:
+    log = ("[    0.000000] Linux version 6.12.1\n"
+           "[    1.5] acpi PNP0A03:00: PCIe port services disabled; not requesting _OSC control\n")
+    (finding,) = judged(full(switch(), running, log=log), "aer-ownership")
+    assert finding.remedy is not None
+    assert ("because of pcie_ports=compat" in finding.text, "remove pcie_ports=compat" in finding.remedy.text,
+            "PCIEPORTBUS" in finding.remedy.text) == (blamed, blamed, not blamed)
