@@ -83,7 +83,7 @@ _TEXTS = {Absence.NOT_PRESENT: "not present", Absence.NOT_ASKED: "not asked for"
           Absence.LEFT_OUT: "left out of a recording without names", Absence.NO_BOOT_LOADER: "no boot loader found",
           Absence.ELSEWHERE: "no kernel module is kept here",
           Absence.NO_VERSION: "its file's name holds no version",
-          Absence.NOT_SHOWN: "not present in the import, which a line that was lost looks like; add: sudo lspci -nnvvv",
+          Absence.NOT_SHOWN: "not present in the import, which a line that was lost looks like, too",
           Absence.ONLY_ON_HOST: "not in the import, and no text shows it; on the box run: sudo tunecheck record"}
 
 

@@ -11,7 +11,7 @@ __all__ = ["COMMON", "CONTROL_WRONG", "DEVICES_INCOMPLETE", "GPU_LIST_INCOMPLETE
            "LOG_UNREAD", "MAYBE_ACCELERATOR", "MEASURED_IN_PART", "NOTHING_TO_SERVE", "NOT_DECLARED", "NOT_MEASURED",
            "NOT_SUPPORTED", "NO_ACCELERATOR", "NO_CDI_SPEC", "NO_COMPARISON", "NO_DRIVER", "NO_GPU", "NO_GPU_LISTED",
            "NO_LINK", "NO_PAIR", "NO_PEER_ACCESS", "NO_PORT", "NO_TOOLKIT", "NVML_UNREAD", "OK", "PATH_UNREAD",
-           "REGISTERS_UNREAD", "SENSELESS_VALUE", "TREE_UNREAD", "TRIAL_FAILED", "TRIAL_HUNG", "UNREAD",
+           "REGISTERS_UNREAD", "SENSELESS_VALUE", "TREE_UNREAD", "TRIAL_FAILED", "TRIAL_HUNG", "TRIAL_OPEN", "UNREAD",
            "VIRTUAL_PORTS", "WRONG_DATA"]
 
 OK = "ok"
@@ -48,6 +48,7 @@ WRONG_DATA = "wrong-data"
 NOTHING_TO_SERVE = "nothing-to-serve"
 NO_TOOLKIT = "no-toolkit"
 NO_CDI_SPEC = "no-cdi-spec"
+TRIAL_OPEN = "trial-not-committed"
 
 COMMON: Mapping[str, str] = {
     OK: "What the check asks for is so.",
@@ -85,4 +86,5 @@ COMMON: Mapping[str, str] = {
     NOTHING_TO_SERVE: "There is neither a GPU of NVIDIA's nor a container engine in the specification.",
     NO_TOOLKIT: "NVIDIA's container toolkit is not installed.",
     NO_CDI_SPEC: "There is no CDI specification of GPUs.",
+    TRIAL_OPEN: "A trial boot runs and is not committed: the boots after it do not have yet what it tries.",
 }

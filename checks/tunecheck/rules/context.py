@@ -9,6 +9,8 @@ from ..facts.snapshot import HostFacts, Snapshot
 from ..model.command import host, run
 from ..model.finding import OR_PLAY, Remedy
 from ..model.measurement import Measured
+from ..parsers.kernel.cmdline import trial_id
+from ..parsers.pci.switch_chips import QEMU_PORT
 from ..spec.frozen import Frozen, Spec
 from ..util.at_first_use import dataclass
 
@@ -44,10 +46,23 @@ class Case:
     def guest(self) -> bool:
         """Whether this is known to be a virtual machine, whose firmware, slots and ACS are its host's. A machine whose
         accelerators are all emulated (the lab's stand-ins) does not count as one, as it has no other ports than its
-        own."""
-        devices = self.snapshot.topology.devices
-        return bool(self.snapshot.guest.value) and (
-            not devices or any(device.ids.startswith("10de:") for device in devices))
+        own. Where nothing names a hypervisor, a port that only QEMU makes up tells it."""
+        topology = self.snapshot.topology
+        virtual = self.snapshot.guest.value or any(port.ids == QEMU_PORT for port in topology.bridges.values())
+        return bool(virtual) and (
+            not topology.devices or any(device.ids.startswith("10de:") for device in topology.devices))
+
+    @cached_property
+    def boots_trial(self) -> bool:
+        """Whether the running command line has the mark of a trial boot. It stays there when the trial is committed."""
+        running = self.snapshot.host.kernel.cmdline.value if self.snapshot.host else None
+        return running is not None and trial_id(running) is not None
+
+    @cached_property
+    def open_trial(self) -> bool:
+        """Whether this is a trial boot of which the receipt does not say that it was committed."""
+        receipt = self.snapshot.receipt.value
+        return self.boots_trial and not (receipt and receipt.state == "committed")
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
         """Return a remedy: first the way by hand, where there is one, then the play with this tag. ``first``: what to

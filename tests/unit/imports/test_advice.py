@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from tests.unit.imports.samples import lab
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
@@ -51,3 +52,20 @@ def test_it_is_used_beside_other_texts(tmp_path: Path) -> None:
     (tmp_path / "lspci.txt").write_text(_PLAIN)
     (tmp_path / "cmdline").write_text("BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro\n")
     assert "lspci (lspci.txt)" in load_import(str(tmp_path)).summary()
+
+
+def test_what_was_given_is_not_asked_for_again(tmp_path: Path) -> None:
+    """All of `lspci -nnvvv`, of boards without error registers and without a driver."""
+    (tmp_path / "lspci.txt").write_text(lab("acs-iommu"))
+    findings = judge(Case(gather(load_import(str(tmp_path)), None, True)), "preflight")
+    assert [each.text for each in findings if "add: sudo lspci" in each.text and "-xxxx" not in each.text] == []
+    (errors,) = [each for each in findings if each.id == "link-errors"]
+    assert (errors.outcome, errors.text.endswith("add: sudo lspci -xxxx")) == ("unknown", True)
+
+
+def test_that_no_driver_is_shown_is_told_in_one_way(tmp_path: Path) -> None:
+    (tmp_path / "lspci.txt").write_text(lab("acs-iommu"))
+    findings = judge(Case(gather(load_import(str(tmp_path)), None, True)), "preflight")
+    told = [each for each in findings if each.id in ("driver-bound", "nouveau-loaded")]
+    assert {(each.id, each.outcome) for each in told} == {("driver-bound", "warn"), ("nouveau-loaded", "unknown")}
+    assert all(each.text.startswith("no driver is shown for 0000:0") for each in told)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.unit.imports.samples import FIXTURES, box
+from tests.unit.imports.samples import FIXTURES, box, metal
 from tests.unit.imports.test_import import LOG, SMI, TOPO, run
 
 from tunecheck.facts.snapshot import gather
@@ -44,7 +44,7 @@ REPORT = RULE + RULE.join([
     "*** /sys/kernel/security/lockdown is not readable\n\n",
     "/usr/bin/lspci -d \"10de:*\" -v -xxx\n\n" + box("acs-iommu")[box("acs-iommu").index("03:00.0 "):],
     "/usr/bin/lspci -t\n\n-[0000:00]-+-00.0\n\n",
-    "/usr/bin/lspci -nnDvvvxxxx\n\n" + box("acs-iommu") + "\n",
+    "/usr/bin/lspci -nnDvvvxxxx\n\n" + metal(box("acs-iommu")) + "\n",
     "Scanning kernel log files for NVIDIA kernel messages:\n\n  journalctl -b -2:\n" + "".join(
         f"Apr 01 10:00:{second} rig kernel: NVRM: Xid (PCI:0000:03:00): 79, {'x' * 99}\n" for second in range(10, 60)),
     "journalctl -b -1\n\n" + LOG.replace("noacs", "nommconf").replace("6.8.0-45", "6.5.0-1"),

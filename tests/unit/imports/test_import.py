@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.facts.trees import frozen
-from tests.unit.imports.samples import FIXTURES, box
+from tests.unit.imports.samples import FIXTURES, box, metal
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
@@ -77,11 +77,17 @@ def test_everything_in_a_folder_is_found_by_its_content(tmp_path: Path) -> None:
 
 
 def test_the_verdict_names_the_bridges(tmp_path: Path) -> None:
-    done = run("topo", "--from", folder(tmp_path, box("acs-iommu"), TOPO))
+    done = run("topo", "--from", folder(tmp_path, metal(box("acs-iommu")), TOPO))
     assert done.returncode == 1
     assert "FAIL    acs-redirect: 0000:02:00.0 ACSCtl=0x001d " in done.stdout
     assert "PASS    topo-agreement: " in done.stdout
     assert done.stderr == "tunecheck: import: lspci (0.txt), nvidia-smi topo -m (1.txt)\n"
+
+
+def test_emulated_ports_are_no_reason_to_change_acs(tmp_path: Path) -> None:
+    """lspci alone, of a virtual machine: the report calls the ports emulated, and says nothing against that."""
+    shown = run("topo", "-v", "--from", folder(tmp_path, box("acs-iommu"))).stdout
+    assert "is an emulated port" in shown and "SKIP    acs-redirect: " in shown and "disable_acs_redir" not in shown
 
 
 def test_what_is_missing_says_what_to_add(tmp_path: Path) -> None:

@@ -49,6 +49,15 @@ def test_documents_fit_their_schemas(verb: str, machine: Machine) -> None:
     jsonschema.validate(json.loads(to_text(data)), closed(schema))
 
 
+@pytest.mark.parametrize(("mark", "said"), [("tunecheck.trial=3f2a9c01b7de", True), ("", False)])
+def test_the_heading_says_that_a_trial_boot_runs(mark: str, said: bool) -> None:
+    machine = full(switch(), f"iommu=pt {mark}")
+    spec = frozen(iommu="pt")
+    case = Case(gather(machine.host(), spec.spec, True), spec)
+    for text in (render("host", case, judge(case, "host"), Style(), True), render("host", case, [], Style())):
+        assert ("trial boot" in text.splitlines()[0]) is said
+
+
 def test_topo_holds_every_unordered_pair() -> None:
     case = _case(switch(), "topo")
     data = document("topo", case, judge(case, "topo"))

@@ -135,6 +135,12 @@ def test_a_foreign_rejected_word_is_a_warning_and_user_space_words_are_nobodys_b
         ("pci=noacs", "warn")]
 
 
+def test_a_pass_claims_nothing_of_a_word_that_cmdline_rejected_tells() -> None:
+    machine = full(switch(), "pci=noacs pcie_aspm=off", log=NOACS)
+    (passed,) = judged(machine, "cmdline-unknown", _ASKED, "host")
+    assert (passed.outcome, "pci=noacs" in passed.text) == ("pass", True)
+
+
 def test_the_journal_helps_where_the_ring_buffer_does_not_reach() -> None:
     machine = full(switch(), "pci=noacs", log="[  99.0] late\n")
     journal = ("journalctl", "-k", "-b", "0", "-q", "--no-pager", "-o", "short-monotonic")
@@ -159,3 +165,13 @@ def test_cmdline_conflict(running: str, outcome: str, code: str, observed: str) 
     assert observed in finding.observed
 
 
+
+
+@pytest.mark.parametrize(("running", "blamed"), [("quiet", False), ("pcie_ports=compat", True)])
+def test_the_port_services_are_off_by_a_word_only_where_it_is_there(running: str, blamed: bool) -> None:
+    log = ("[    0.000000] Linux version 6.12.1\n"
+           "[    1.5] acpi PNP0A03:00: PCIe port services disabled; not requesting _OSC control\n")
+    (finding,) = judged(full(switch(), running, log=log), "aer-ownership")
+    assert finding.remedy is not None
+    assert ("because of pcie_ports=compat" in finding.text, "remove pcie_ports=compat" in finding.remedy.text,
+            "PCIEPORTBUS" in finding.remedy.text) == (blamed, blamed, not blamed)

@@ -65,6 +65,20 @@ def test_module_parameter(machine: Machine, outcome: str, layer: str, code: str)
     assert (finding.outcome, finding.layer, finding.code) == (outcome, layer, code)
 
 
+@pytest.mark.parametrize(("conf", "rides", "code"), [
+    ("0", " nvidia_uvm.uvm_disable_hmm=1", "trial-not-committed"), (None, " nvidia_uvm.uvm_disable_hmm=1",
+                                                                    "trial-not-committed"),
+    ("0", "", "trial-not-committed"), (None, "", "ok"), ("1", " nvidia_uvm.uvm_disable_hmm=1", "ok")])
+def test_a_trial_that_is_not_committed_has_a_parameter_from_its_command_line(
+        conf: str | None, rides: str, code: str) -> None:
+    machine = _module("Y", conf).file(
+        "/proc/cmdline", f"root=/dev/vda3 ro tunecheck.trial=3f2a9c01b7de{rides} tunecheck.confirm=1200\n")
+    spec = frozen(modules={"nvidia-uvm": {"uvm_disable_hmm": 1}})
+    (finding,) = judged(machine, "module-parameter", spec, "host")
+    assert (finding.outcome, finding.code) == ("unknown" if code != "ok" else "pass", code)
+    assert outcomes(judged(machine, "module-parameter", spec, "host", trial=True)) == ["pass"]
+
+
 def test_a_parameter_that_the_loaded_module_lacks_is_unknown() -> None:
     machine = _module("Y", "1").gone("read", "/sys/module/nvidia_uvm/parameters/uvm_disable_hmn")
     spec = frozen(modules={"nvidia-uvm": {"uvm_disable_hmn": 1}})

@@ -16,8 +16,8 @@ from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 from ...util.at_first_use import regex
 from ...util.suggestions import nearest
 
-__all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "hint", "name_of", "rejected_values", "release_of",
-           "unparsed"]
+__all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "READ_APART", "VALUES", "hint", "name_of", "rejected_values",
+           "release_of", "unparsed"]
 
 
 def _words(text: str) -> FrozenSet[str]:
@@ -67,6 +67,14 @@ INEFFECTIVE: Mapping[str, str] = {
         "(booted on 6.1 and 6.12; absent from pci_setup() and pcibios_setup() of 6.18)"
     ),
 }
+
+#: Parameters that x86 looks for in the line itself (cmdline_find_option() in arch/x86: kernel/cpu/bugs.c, common.c,
+#: tsx.c and intel.c, kernel/fpu/init.c, mm/pti.c, boot/compressed/kaslr.c). The parser of many kernels does not know
+#: them and lists them as handed to user space; they work all the same.
+READ_APART: FrozenSet[str] = _words(
+    "spectre_v2 nospectre_v2 spectre_v2_user spec_store_bypass_disable nospec_store_bypass_disable pti nopti tsx "
+    "split_lock_detect clearcpuid setcpuid noxsave noxsaveopt noxsaves nousershstk nokaslr"
+)
 
 #: Words of ``pci=`` that are younger than kernels in use, with the release that brought them.
 _SINCE: Mapping[str, Tuple[int, int]] = {"disable_acs_redir=": (4, 19), "config_acs=": (6, 11)}

@@ -31,7 +31,8 @@ _MOST = 512
 class Bridge:
     """One host bridge's negotiation. ``supports`` and ``required``: what the kernel offered and what it must offer
     before it asks. ``refused``: what the platform does not grant. ``controls``: what the kernel got, None where no line
-    says that it got anything. ``error``: ACPI's word for a failed _OSC. ``disabled``: pcie_ports=compat."""
+    says that it got anything. ``error``: ACPI's word for a failed _OSC. ``disabled``: the port services are off, by
+    pcie_ports=compat or because the kernel is built without CONFIG_PCIEPORTBUS, where the same line is printed."""
 
     supports: Tuple[str, ...] = ()
     required: Tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Bridge:
 
     @property
     def outcome(self) -> str:
-        """Who handles PCIe errors, and if not the kernel, why: "kernel", "disabled" (pcie_ports=compat), "unsupported"
+        """Who handles PCIe errors, and if not the kernel, why: "kernel", "disabled" (no port services), "unsupported"
         (the kernel lacks what it needs to ask), "refused" (the platform keeps them), "failed" (_OSC ended in an error),
         "not asked" (it got other features and did not ask for this one), or "" where nothing was settled."""
         if self.controls is not None and "AER" in self.controls:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Optional
 
-__all__ = ["EMULATED", "chip", "collapses"]
+__all__ = ["EMULATED", "QEMU_PORT", "chip", "collapses"]
 
+#: QEMU's own port, of which no chip was ever made. The TI XIO3130, which it emulates too, is also a real one.
+QEMU_PORT = "1b36:000c"
 #: Ports that QEMU makes up: their links and sizes say nothing about the board that a guest was given.
-EMULATED = ("1b36:000c", "104c:8232", "104c:8233")
+EMULATED = (QEMU_PORT, "104c:8232", "104c:8233")
 
 _EXACT = {
     "1000:c010": "Broadcom PEX880xx (Gen4)", "1000:c012": "Broadcom PEX880xx (Gen4)",

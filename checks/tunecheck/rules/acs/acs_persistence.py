@@ -12,9 +12,10 @@ from ...model.finding import Finding
 from ...parsers.kernel.cmdline import words
 from ...parsers.pci.pci import Acs, covered_by_acs_option
 from ..check import Check, Family, Heading, Needs
-from ..codes import NO_PORT, NOT_DECLARED, REGISTERS_UNREAD, UNREAD, VIRTUAL_PORTS
+from ..codes import NO_PORT, NOT_DECLARED, REGISTERS_UNREAD, TRIAL_OPEN, UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..evidence_guard import NO_PORT_TEXT
+from ..remedies import boot_remedies
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
 
 CHECK = Check(
@@ -86,6 +87,11 @@ def _judge(case: Case, ports: list[str]) -> Finding:
         return _finding(UNREAD, "unknown", "generated", f"whether the next boot keeps ACS redirect off is unknown: "
                         f"{generated.why()}", evidence=(generated.source,), absence=generated.absence)
     lacking = uncovered(case, ports, generated.value)
+    if lacking and case.open_trial:
+        return _finding(TRIAL_OPEN, "unknown", "generated", f"this trial boot keeps ACS redirect off at "
+                        f"{', '.join(lacking)}; the boot loader's default entry gets that option when the trial is "
+                        "committed, and without that the next boot turns redirect on again", expected=_EXPECTED,
+                        evidence=(running.source, generated.source), remedy=boot_remedies.commit(case, "acs"))
     if lacking:
         return _finding("lost-at-next-boot", "fail", "generated", f"the next boot turns ACS redirect on again at "
                         f"{', '.join(lacking)}: the boot loader's default entry lacks the option that is running now",

@@ -9,8 +9,9 @@ from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import VALUES, name_of
 from ...spec.frozen import declared_tokens
+from ...util.text import some
 from ..check import Check, Family, Heading
-from ..codes import UNREAD
+from ..codes import TRIAL_OPEN, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
 
@@ -36,21 +37,37 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, code, subject, outcome, "generated", "whether the next boot has the same parameters cannot "
                       f"be told: {unread.why()}", evidence=evidence, absence=unread.absence)
         return
+    differing = [*_tuning(running.value, generated.value), *_tuning(generated.value, running.value)]
+    if case.open_trial and differing:
+        named = some(differing, 8, ", ")
+        yield Finding(_ID, TRIAL_OPEN, subject, "warn", "generated", "this trial boot is not committed, and the boot "
+                      f"loader's default entry differs from it in {named}: without a commit the next boot has the "
+                      "words of that entry", named, "a trial boot that is committed", evidence,
+                      boot_remedies.commit(case, "cmdline"))
+        return
     # cmdline-token judges the declared words, acs-persistence the declared ACS options.
-    others = {*words(declared_tokens(case.spec))}
+    others, told = {*words(declared_tokens(case.spec))}, []
     for code, here, there, text in (
             ("reboot-pending", generated.value, running.value, "set, reboot pending: it is in the boot loader's "
              "default entry, but does not run"),
             ("lost-at-next-boot", running.value, generated.value, "runs, but is not in the boot loader's default "
              "entry: the next boot loses it")):
-        for word in missing(here, there):
+        for word in _tuning(here, there):
             acs = case.spec.acs.peer_redirect == "off" and "_acs" in word
-            if name_of(word) in {"pci", *VALUES} and word not in others and not acs:
-                same = False
-                remedy = (boot_remedies.keep(word) if code == "lost-at-next-boot" else
-                          Remedy("reboot, or remove it", (), True))
-                yield Finding(_ID, code, word, "warn", "generated", f"{word} {text}", "", "now and then the same",
-                              evidence, remedy)
+            if word in others or acs:
+                told.append(f"{word[:200]} ({'acs-persistence' if word not in others else 'cmdline-token'})")
+                continue
+            same = False
+            remedy = (boot_remedies.keep(word) if code == "lost-at-next-boot" else
+                      Remedy("reboot, or remove it", (), True))
+            yield Finding(_ID, code, word, "warn", "generated", f"{word} {text}", "", "now and then the same",
+                          evidence, remedy)
     if same:
-        yield Finding(_ID, "ok", subject, "pass", "generated", "the next boot has the same PCI, IOMMU and ASPM words",
-                      evidence=evidence)
+        but = f", but for {some(told, 4, ', ')}" if told else ""
+        yield Finding(_ID, "ok", subject, "pass", "generated",
+                      f"the next boot has the same PCI, IOMMU and ASPM words{but}", evidence=evidence)
+
+
+def _tuning(here: tuple[str, ...], there: tuple[str, ...]) -> list[str]:
+    """Return the PCI, IOMMU and ASPM words of ``here`` that ``there`` lacks."""
+    return [word for word in missing(here, there) if name_of(word) in {"pci", *VALUES}]

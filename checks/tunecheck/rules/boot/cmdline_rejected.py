@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
 from ...parsers.kernel.cmdline import words
-from ...parsers.kernel.kernel_params import INEFFECTIVE, name_of, release_of, unparsed
+from ...parsers.kernel.kernel_params import INEFFECTIVE, READ_APART, name_of, release_of, unparsed
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, UNREAD
@@ -22,6 +22,8 @@ CHECK = Check(
 CODES = {
     "rejected": "The kernel rejects a declared parameter.",
     "rejected-by-every-kernel": "No kernel takes this declared parameter; acs-redirect judges what it was meant for.",
+    "read-apart": "The kernel's parser leaves the declared parameter to user space, and another part of the kernel "
+                  "reads it: whether that took it is not in the log.",
     "not-running": "No declared parameter is on the running command line.",
 }
 _ID = CHECK.id
@@ -41,6 +43,10 @@ def judge(case: Case) -> Iterator[Finding]:
         reason, source = rejection(case, word)
         if reason:
             yield _rejected(case, word, reason, source)
+        elif _read_apart(case, word):
+            yield Finding(_ID, "read-apart", word, "skip", "effective", f"{word} is on the command line; the kernel's "
+                          "parser lists it as handed to user space, but another part of the kernel reads it: whether "
+                          "that took it is not in the log", "handed to user space", "", (case.host.kernel.log.source,))
         else:
             accepted.append(word)
     if accepted or not running_declared:
@@ -52,11 +58,17 @@ def rejection(case: Case, word: str) -> tuple[str, str]:
     log = case.host.kernel.log
     complaints = log.value.rejected if log.value else {}
     line = complaints.get(word) or (None if word.startswith("pci=") else complaints.get(name_of(word)))
-    if line:
+    if line and not _read_apart(case, word):
         return line, log.source
     # A kernel may have a newer word ported back: then a log that is whole holds no complaint about it.
     reason = unparsed(word, (0, 0) if from_log.is_complete(case) else release_of(case.host.kernel.release.value or ""))
     return (reason, "the kernel's own parser") if reason else ("", "")
+
+
+def _read_apart(case: Case, word: str) -> bool:
+    """Whether the kernel lists the word as handed to user space and is known to read it all the same."""
+    log = case.host.kernel.log.value
+    return log is not None and name_of(word) in READ_APART and (word in log.rejected or name_of(word) in log.rejected)
 
 
 def _rejected(case: Case, word: str, reason: str, source: str) -> Finding:
@@ -65,8 +77,11 @@ def _rejected(case: Case, word: str, reason: str, source: str) -> Finding:
                        f"rejected by the kernel ({reason}): it changes nothing; whether ACS is off is proven by "
                        "acs-redirect instead", "rejected", "", (source,))
     remedy = case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory", boot_remedies.remove(word))
-    return Finding(_ID, "rejected", word, "fail", "effective", f"{word} is on the command line but rejected by the "
-                   f"kernel ({reason}): it changes nothing", "rejected", "taken", (source,), remedy)
+    # What is handed to user space may mean something to a program there.
+    told = (f"not known to the kernel's parser, which hands it to user space ({reason})"
+            if reason.startswith("Unknown kernel") else f"rejected by the kernel ({reason}): it changes nothing")
+    return Finding(_ID, "rejected", word, "fail", "effective", f"{word} is on the command line but {told}", "rejected",
+                   "taken", (source,), remedy)
 
 
 def _accepted(case: Case, accepted: list[str]) -> Finding:

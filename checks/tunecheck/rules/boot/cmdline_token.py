@@ -11,7 +11,7 @@ from ...model.finding import Finding
 from ...parsers.kernel.cmdline import missing, words
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
-from ..codes import NOT_DECLARED, UNREAD
+from ..codes import NOT_DECLARED, TRIAL_OPEN, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
 from .cmdline_rejected import rejection
@@ -72,6 +72,11 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
         return Finding(_ID, UNREAD, token, "unknown", "generated", f"{token} is running; whether the next boot keeps "
                        f"it is unknown: {boot.generated.why()}", "running", "running and generated", evidence,
                        absence=boot.generated.absence)
+    if effective and case.open_trial:
+        return Finding(_ID, TRIAL_OPEN, token, "unknown", "generated", f"{token} is running in this trial boot; the "
+                       "boot loader's default entry gets it when the trial is committed, and without that the next "
+                       "boot loses it", "running", "running and generated", evidence,
+                       boot_remedies.commit(case, "cmdline"))
     if effective:
         return _fail(case, "lost-at-next-boot", token, "generated", "is running but not in the generated "
                      f"configuration: the next boot loses it{_overwriters(case, configured)}", evidence)

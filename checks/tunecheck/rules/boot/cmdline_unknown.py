@@ -1,4 +1,6 @@
-"""cmdline-unknown: the kernel parses every tuning word on its command line, also what the spec does not declare."""
+"""cmdline-unknown: the kernel parses every tuning word on its command line that the spec does not declare.
+
+cmdline-rejected judges the declared ones."""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import words
 from ...parsers.kernel.kernel_params import INEFFECTIVE, VALUES, name_of, unparsed
 from ...spec.frozen import declared_tokens
+from ...util.text import some
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
 from ..context import Case
@@ -34,12 +37,14 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, UNREAD, "kernel command line", "unknown", "effective", "the running command line cannot be "
                       f"read: {running.why()}", evidence=(running.source,), absence=running.absence)
         return
-    declared, all_parsed = words(declared_tokens(case.spec)), True
+    declared, told, all_parsed = words(declared_tokens(case.spec)), [], True
     for word in words(running.value):
         reason, source = rejection(case, word)
-        # The kernel leaves some words to user space (splash): they do not matter here. cmdline-rejected judges the
-        # declared ones.
-        if not reason or word in declared or not (name_of(word) in {"pci", *VALUES} or unparsed(word)):
+        # The kernel leaves some words to user space (splash): they do not matter here.
+        if not reason or not (name_of(word) in {"pci", *VALUES} or unparsed(word)):
+            continue
+        if word in declared:        # cmdline-rejected judges the declared ones
+            told.append(word[:200])
             continue
         all_parsed, advice = False, unparsed(word)
         if source == case.host.kernel.log.source:
@@ -51,7 +56,9 @@ def judge(case: Case) -> Iterator[Finding]:
         left = " ".join(word for word, line in complaints if line.startswith("Unknown kernel"))[:200]
         yield Finding(_ID, "ok", "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the "
                       "command line is one that the kernel parses"
-                      + (f"; of others it did not know: {left}" if left else ""), evidence=(running.source,))
+                      + (f", but for {some(told, 4, ', ')} (cmdline-rejected)" if told else "")
+                      + (f"; other words were handed to user space, which does not say that they have no effect: {left}"
+                         if left else ""), evidence=(running.source,))
 
 
 def _from_log_alone(case: Case) -> Iterator[Finding]:

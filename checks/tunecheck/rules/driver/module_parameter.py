@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from ...facts.kernel.modules import Module
 from ...model.finding import Finding, Remedy
+from ...parsers.kernel.cmdline import trial_parameters
 from ...parsers.kernel.modprobe import normalise_module, same_value
 from ..check import DRIVER, Check, Family, Heading
-from ..codes import NOT_DECLARED, OK, UNREAD
+from ..codes import NOT_DECLARED, OK, TRIAL_OPEN, UNREAD
 from ..context import Case
 from ..nvidia import from_driver, wanted_driver
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "module-parameter", "declared module parameters are live",
@@ -114,12 +116,25 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
                        f"{module.configured.why()}", fact.value, expected, evidence, absence=module.configured.absence)
     # A module's own default needs no line in modprobe.d: then the live value is right and nothing contradicts it.
     wrong = set_to is not None
+    if case.open_trial and (wrong or _rides(case, module, parameter)):
+        return Finding(_ID, TRIAL_OPEN, subject, "unknown", "configured",
+                       f"{subject} is {fact.value} in this trial boot; modprobe.d gets it when the trial is "
+                       "committed, and without that the next boot has "
+                       f"{set_to if wrong else 'the default'}", fact.value, expected, evidence,
+                       boot_remedies.commit(case, "modules"))
     return Finding(_ID, "next-load-differs" if wrong else OK, subject, "fail" if wrong else "pass",
                    "configured" if wrong else "effective",
                    f"{subject} is {fact.value} in the loaded module"
                    + (f", but modprobe.d sets {set_to} at the next load" if wrong else ""),
                    set_to or fact.value, expected, evidence,
                    case.play("modules", by_hand=_by_hand(module, expected)) if wrong else None)
+
+
+def _rides(case: Case, module: Module, parameter: str) -> bool:
+    """Whether this boot has the parameter from the command line of a trial alone."""
+    name = f"{module.name}.{parameter}".replace("-", "_")
+    return any(token.partition("=")[0].replace("-", "_") == name
+               for token in trial_parameters(case.host.kernel.cmdline.value or ()))
 
 
 def _by_hand(module: Module, expected: str) -> Remedy:

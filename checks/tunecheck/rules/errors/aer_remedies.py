@@ -16,6 +16,9 @@ __all__ = ["Loss", "losses"]
 
 _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
               place=Place.FIRMWARE)
+_PORTBUS = Remedy.typed("see which installed kernel has the port services (`grep -rs --include=config-* PCIEPORTBUS "
+                        "/boot`) and boot one that does; where the running one has them, look for the word in "
+                        "`cat /proc/cmdline`")
 #: The code of each outcome of parsers/pci/osc.py that leaves PCIe errors to somebody else, in order of report.
 _CODES = {"disabled": "services-off", "unsupported": "support-missing", "not asked": "not-asked",
           "refused": "firmware-keeps-it", "failed": "osc-failed"}
@@ -51,11 +54,11 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
         names = [name for name, bridge in bridges.items() if bridge.outcome == outcome]
         if not names or (native and outcome != "disabled"):
             continue
-        words, text = _why(outcome, [bridges[name] for name in names], running)
+        words, text = _why(outcome, [bridges[name] for name in names], running, case.host.kernel.cmdline.known)
         named.update(words)
         shown = some(names, 3)
         text = text.format(f"{len(names)} of {len(bridges)} host bridges ({shown})")
-        losses_by_reason[outcome] = _loss(case, code, text, words)
+        losses_by_reason[outcome] = _loss(case, code, text, words, _PORTBUS if outcome == "disabled" else _BMC)
     # Words whose effect the log does not show: it lost its start, or it is not this boot's.
     unexplained: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat")
                               if word in running and word not in named]
@@ -65,11 +68,16 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
     return list(losses_by_reason.values())
 
 
-def _why(outcome: str, bridges: list[Bridge], running: set[str]) -> tuple[list[str], str]:
-    """Return the words to blame, and the sentence with a place ({}) for the host bridges."""
+def _why(outcome: str, bridges: list[Bridge], running: set[str], line_known: bool) -> tuple[list[str], str]:
+    """Return the words to blame, and the sentence with a place ({}) for the host bridges. ``line_known``: whether
+    ``running`` is all of the command line."""
     if outcome == "disabled":
         words = [word for word in ("pcie_ports=compat",) if word in running]
-        return words, f"the PCIe port services are off at {{}}, because of {words[0] if words else 'pcie_ports=compat'}"
+        without = "the kernel is built without them (CONFIG_PCIEPORTBUS)"
+        blame = (f", because of {words[0]}" if words else
+                 f", and no pcie_ports=compat is on the command line: perhaps {without}" if line_known else
+                 f": either pcie_ports=compat is on the command line, which cannot be read, or {without}")
+        return words, f"the PCIe port services are off at {{}}{blame}"
     if outcome == "unsupported":
         lacks = list(dict.fromkeys(name for bridge in bridges for name in bridge.lacks))
         required = " ".join(bridges[0].required)
@@ -88,9 +96,10 @@ def _why(outcome: str, bridges: list[Bridge], running: set[str]) -> tuple[list[s
     return [], "the firmware keeps PCIe errors of {} to itself"
 
 
-def _loss(case: Case, code: str, text: str, words: list[str]) -> Loss:
+def _loss(case: Case, code: str, text: str, words: list[str], otherwise: Remedy = _BMC) -> Loss:
+    """Return the loss with the remedy against ``words``; where none is to blame it is ``otherwise``."""
     if not words:
-        return Loss(code, text, _BMC)
+        return Loss(code, text, otherwise)
     declared = declared_tokens(case.spec)
     line = case.host.kernel.cmdline.value or ()
     against = {conflict.rival for conflict in conflicts(declared, line) if conflict.wins}

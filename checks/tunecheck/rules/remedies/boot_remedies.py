@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ...model.command import Command, run, typed
+from dataclasses import replace
+
+from ...model.command import Command, host, run, typed
 from ...model.finding import Remedy
 from ...util.at_first_use import regex
+from ..context import Case
 
-__all__ = ["add", "keep", "remove", "written"]
+__all__ = ["add", "commit", "keep", "remove", "written"]
 
 #: Words that a shell takes as they are. The words on a host's command line may be anything.
 _PLAIN = regex(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
@@ -16,6 +19,14 @@ def add(words: str) -> Remedy:
     """Return how to put the words on the command line, as the specification has them."""
     return Remedy.of(*typed("put {words} into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
                      *written(words), needs_reboot=True)
+
+
+def commit(case: Case, tag: str) -> Remedy:
+    """Return how the words of the trial boot that runs now get into the default entry: never by hand."""
+    play = run("ansible-playbook site.yml --tags", tag, "-l", host(case.frozen.host if case.frozen else None),
+               where="control")
+    text = "the play proves this trial boot and commits it: "
+    return replace(Remedy.of(text, play, ansible_tags=(tag,)), play_text=text + play.shown)
 
 
 def keep(words: str) -> Remedy:
