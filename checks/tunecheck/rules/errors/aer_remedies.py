@@ -17,8 +17,8 @@ __all__ = ["Loss", "losses"]
 _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
               place=Place.FIRMWARE)
 _PORTBUS = Remedy.typed("see which installed kernel has the port services (`grep -rs --include=config-* "
-                        "CONFIG_PCIEPORTBUS=y /boot`) and boot one that does; where the running one has them, look for the word in "
-                        "`cat /proc/cmdline`")
+                        "CONFIG_PCIEPORTBUS=y /boot`) and boot one that does; where the running one has them, look for "
+                        "the word in `cat /proc/cmdline`")
 #: The code of each outcome of parsers/pci/osc.py that leaves PCIe errors to somebody else, in order of report.
 _CODES = {"disabled": "services-off", "unsupported": "support-missing", "not asked": "not-asked",
           "refused": "firmware-keeps-it", "failed": "osc-failed"}
