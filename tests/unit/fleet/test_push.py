@@ -91,7 +91,7 @@ def test_a_token_that_is_not_known_is_said_and_loses_nothing(tmp_path: Path, sta
         begun = time.monotonic()
         done = pushed(tmp_path, found.url, None, snapshot(50))
         assert done.exit_code == 1 and "HTTP 401: no such token" in done.output and len(spooled(tmp_path)) == 1
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 45, "it is asked once, and not until its 90 s are over"
         keep(tmp_path / "token", good)
         assert pushed(tmp_path, found.url, None, snapshot(9)).exit_code == 0 and not spooled(tmp_path)
         # 429 for longer than there is time: the next run of the timer has it.
