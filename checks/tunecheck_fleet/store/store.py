@@ -16,7 +16,6 @@ from . import (
     claims,
     decisions,
     findings,
-    flaps,
     history,
     hosts,
     members,
@@ -234,7 +233,7 @@ class Store(OpenHistory):
     def flaps(self, days: float = 30, audit_id: int | None = None, facts: Collection[str] | None = None) -> list[Flap]:
         """Facts that went back to a value they had left, in the last ``days`` (before that audit); most changes
         first."""
-        return flaps.flaps(self, days, audit_id, facts)
+        return volatility.flaps(self, days, audit_id, facts)
 
     def volatility(self, last: int = 10, audit_id: int | None = None, restless: bool = False) -> list[Volatile]:
         """The facts that changed in the last audits (up to that one), most restless first; ``suspicious`` ones are

@@ -1,23 +1,24 @@
 """Facts that never hold still: a wrong class makes every audit a list of everybody. Drift never looks like that for
-long: it is one value that comes, to one box or to all, or one that comes back."""
+long: it is one value that comes, to one box or to all, or one that comes back. The latter are told by ``flaps``."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import false, func, select
 
 from . import audits
-from .audit_queries import during
-from .rows import Volatile
-from .schema import span
+from .audit_queries import during, times
+from .rows import Flap, Volatile
+from .schema import host, span
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["volatility"]
+__all__ = ["flaps", "volatility"]
 
 #: A fact looks volatile where it moves on so many hosts, and on more than this share of them, in half of the audits,
 #: and again and again on the same ones. A rollout moves every host once, and to one value: of those that move in an
@@ -93,3 +94,32 @@ def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int) -> Vola
     return Volatile(name, hosts, distinct / hosts, total / (hosts * steps), suspicious, "" if not suspicious else
                     f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
                     "a reading, not like a setting, and does not belong in the history", sure)
+
+
+def flaps(store: OpenHistory, days: float, audit_id: int | None = None,
+          facts: Collection[str] | None = None) -> list[Flap]:
+    """Return the facts that went back to a value that they had left, in so many days before the audit, the most
+    restless first. ``facts``: only these."""
+    with store.db.read() as connection:
+        when = times(store, connection)
+        last = max(when, default=0) if audit_id is None else audit_id
+        start = (store.clock() if audit_id is None else when.get(last, 0.0)) - days * 86_400
+        first = min((number for number, at in when.items() if at >= start), default=None)
+        if first is None:
+            return []
+        seen: dict[tuple[int, int], list[int | None]] = {}
+        for host_id, fact_id, before, value in connection.execute(
+                select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id)
+                .where(span.c.from_audit >= first, span.c.from_audit <= last, span.c.baseline == false(),
+                       *store.interned.only(connection, span.c.fact_id, facts))
+                .order_by(span.c.from_audit)):
+            seen.setdefault((host_id, fact_id), [before]).append(value)
+        null = store.interned.null(connection)
+        hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
+        names = store.interned.facts(connection)
+    found = []
+    for (host_id, fact_id), values in seen.items():
+        distinct = len({null if value is None else value for value in values})
+        if distinct < len(values):
+            found.append(Flap(hosts[host_id], names[fact_id], len(values) - 1, distinct))
+    return sorted(found, key=lambda flap: (-flap.times, flap.host, flap.fact))
