@@ -16,7 +16,7 @@ __all__ = ["Loss", "losses"]
 
 _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
               place=Place.FIRMWARE)
-_PORTBUS = Remedy.typed("see which installed kernel has the port services (`grep -rs --include=config-* PCIEPORTBUS "
+_PORTBUS = Remedy.typed("see which installed kernel has the port services (`grep -rsi --include=config-* pcieportbus "
                         "/boot`) and boot one that does; where the running one has them, look for the word in "
                         "`cat /proc/cmdline`")
 #: The code of each outcome of parsers/pci/osc.py that leaves PCIe errors to somebody else, in order of report.
