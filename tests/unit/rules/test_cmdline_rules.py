@@ -174,4 +174,4 @@ def test_the_port_services_are_off_by_a_word_only_where_it_is_there(running: str
     (finding,) = judged(full(switch(), running, log=log), "aer-ownership")
     assert finding.remedy is not None
     assert ("because of pcie_ports=compat" in finding.text, "remove pcie_ports=compat" in finding.remedy.text,
-            "PCIEPORTBUS" in finding.remedy.text) == (blamed, blamed, not blamed)
+            "CONFIG_PCIEPORTBUS=y" in finding.remedy.text) == (blamed, blamed, not blamed)
