@@ -32,6 +32,8 @@ _OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service", "tunecheck
 _PROPERTIES = ("LoadState", "ActiveState", "SubState", "UnitFileState", "StatusText", "Result", "NRestarts")
 _NAME = "tunecheck-inference"
 #: What systemd itself says of the unit: that it failed, but not why.
+#: What podman and docker print of a container that they stop or remove: its id or its name.
+_CONTAINER = re.compile(r"[0-9a-f]{12,64}|tunecheck-inference")
 _SYSTEMD = re.compile(r"(Starting|Started|Stopping|Stopped|Failed to start|Scheduled restart|tunecheck-\S+\.service: )")
 
 
@@ -141,7 +143,7 @@ def reason_of(status, journal):
     if status.startswith(("gate closed", "not accepted")):
         return status
     lines = [line.strip() for line in journal.splitlines() if line.strip()]
-    told = [line for line in lines if not _SYSTEMD.match(line)]
+    told = [line for line in lines if not _SYSTEMD.match(line) and not _CONTAINER.fullmatch(line)]
     last = told[-1] if told else (lines[-1] if lines else "the journal says nothing")
     return "%s (journalctl -u %s)" % (last[-400:], UNIT)
 

@@ -167,6 +167,13 @@ def test_a_key_that_files_cannot_carry_is_refused(box: Any, key: str) -> None:
     assert key not in str(refused.value)
 
 
+@pytest.mark.parametrize("printed", ["d60e7776" * 8, "d60e777626fa", "tunecheck-inference"])
+def test_the_reason_is_no_id_of_a_container(box: Any, printed: str) -> None:
+    """podman prints what it stopped and removed, behind the reason."""
+    journal = f"tunecheck: the model is not there\n{printed}\nFailed to start tunecheck-inference.service\n"
+    assert box.reason_of("", journal).startswith("tunecheck: the model is not there (journalctl")
+
+
 def test_a_key_is_made_once_kept_and_replaced_by_a_given_one(box: Any) -> None:
     key = box.key_of(None)
     want = box.files("r", "u", {}, SECRET, key)

@@ -254,6 +254,20 @@ def test_an_upgrade_keeps_the_former_recipe_and_lacks_are_said_before_anything_s
     assert '"id": "lab-good"' in (box.root / "etc/tunecheck/recipe.previous.json").read_text()
 
 
+def test_a_box_that_serves_at_an_address_of_its_own_is_accepted_and_watched(serving: Machine, good: Path) -> None:
+    """The key goes there in clear, and never leaves the box."""
+    assert serving.run("ip", "addr", "add", "198.51.100.7/32", "dev", "lo").returncode == 0
+    try:
+        done = serving.hand_over(good, inference_bind="198.51.100.7")
+        assert done.returncode == 0 and "Status: \"accepted, serving\"" in serving.status(), done.stdout
+        watched = serving.run("/opt/tunecheck/bin/tunecheck", "watch", "--once", "--unit", UNIT, "--url",
+                              "http://198.51.100.7:30000", "--api-key-file", KEY)
+        assert watched.returncode == 0 and "idle" in watched.stdout, watched.stdout + watched.stderr
+    finally:
+        serving.hand_over(good)
+        serving.run("ip", "addr", "del", "198.51.100.7/32", "dev", "lo")
+
+
 def test_a_play_does_not_wait_for_a_job_that_a_reboot_ended(serving: Machine, good: Path) -> None:
     """A reboot takes /run with it, and the file of the job that Ansible asks for."""
     serving.run("systemctl", "stop", UNIT)

@@ -16,7 +16,7 @@ from ..model.absence import Absence
 from ..util.at_first_use import dataclass
 from .base import Unreadable
 
-__all__ = ["Page", "fetch", "loopback"]
+__all__ = ["Page", "fetch", "own_address"]
 
 #: vLLM's page has 60 KB, SGLang's 40 KB.
 _MOST = 4 << 20
@@ -43,7 +43,7 @@ def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLCon
         port = parts.port or (443 if secure else 80)
     except ValueError:
         raise Unreadable(url, Absence.FAILED.because("is no address")) from None
-    if key and not secure and not loopback(host):
+    if key and not secure and not own_address(host):
         raise Unreadable(url, Absence.NOT_ASKED.because("the key would go to another machine in clear"))
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     lines = [f"GET {path} HTTP/1.0", f"Host: {parts.netloc.rpartition('@')[2]}", "Accept: text/plain",
@@ -73,14 +73,24 @@ def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLCon
     return Page(int(found[1]), body.decode("utf-8", "replace"))
 
 
-def loopback(host: str) -> bool:
-    """Whether what is sent there stays on this machine."""
+def own_address(host: str) -> bool:
+    """Return whether what is sent there stays on this machine: loopback, or an address of this machine. A name other
+    than localhost is none: nobody looks it up here. Nothing is sent."""
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    if address.is_loopback:
+        return True
+    # The kernel sends from the very address only where it is its own; 9 is any port.
+    with socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET, socket.SOCK_DGRAM) as door:
+        try:
+            door.connect((host, 9))
+            return ipaddress.ip_address(door.getsockname()[0].partition("%")[0]) == address
+        except (OSError, ValueError):
+            return False
 
 
 def _left(until: float) -> float:

@@ -172,7 +172,7 @@ class _Way:
         try:
             self.box.invalidate()
         except OSError as error:
-            self._note(Step.STAYS_DOWN, Why.NO_ROOM, f"an earlier measurement could not be voided: {error}")
+            self._note(Step.STAYS_DOWN, Why.NO_ROOM, f"an earlier measurement could not be made invalid: {error}")
             return
         if why is Why.TOO_MANY:
             self._note(Step.STAYS_DOWN, Why.TOO_MANY)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UsageError
-from ..host.http_page import loopback
+from ..host.http_page import own_address
 from ..util.durations import seconds
 
 __all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine"]
@@ -34,12 +34,12 @@ def address(base: str) -> str:
 
 
 def own_machine(base: str) -> bool:
-    """Whether the address is this machine's loopback."""
+    """Return whether the server of this address is on this machine: what is sent to it passes no network."""
     try:
         host = urllib.parse.urlsplit(base).hostname or ""
     except ValueError:
         return False
-    return loopback(host)
+    return own_address(host)
 
 
 def headers(given: Sequence[str]) -> dict[str, str]:

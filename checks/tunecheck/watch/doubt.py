@@ -29,7 +29,7 @@ class Doubt:
         self._reason: Reason | None = None
         self._moved: float | None = None        # the counters, when it was asked
         self._settles: float | None = None
-        self.metrics_lied = False                        # an answer came and no counter moved
+        self.metrics_lied = False               # an answer came and no counter moved
 
     def forget(self) -> None:
         """Another run of the engine."""
