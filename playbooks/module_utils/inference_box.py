@@ -31,9 +31,9 @@ _RECOVER = "tunecheck-recover.service"
 _OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service", "tunecheck-watch.service", _RECOVER)
 _PROPERTIES = ("LoadState", "ActiveState", "SubState", "UnitFileState", "StatusText", "Result", "NRestarts")
 _NAME = "tunecheck-inference"
-#: What systemd itself says of the unit: that it failed, but not why.
 #: What podman and docker print of a container that they stop or remove: its id or its name.
 _CONTAINER = re.compile(r"[0-9a-f]{12,64}|tunecheck-inference")
+#: What systemd itself says of the unit: that it failed, but not why.
 _SYSTEMD = re.compile(r"(Starting|Started|Stopping|Stopped|Failed to start|Scheduled restart|tunecheck-\S+\.service: )")
 
 

@@ -30,7 +30,7 @@ def head(verb: str, case: Case) -> list[str]:
     """Return the heading: what was judged, and against what."""
     snapshot, frozen = case.snapshot, case.frozen
     against = f"spec {frozen.host} ({frozen.profile}, {frozen.digest[:19]})" if frozen else "no spec"
-    trial = ", trial boot" if case.trial or case.boots_trial else ""
+    trial = ", trial boot" if case.trial or case.open_trial else ""
     image = case.measured.notes.get("image") if case.measured else None
     inside = f", inside {image}" if image else ""
     return [f"tunecheck {verb}: {snapshot.hostname.value or 'unknown host'}, {against}{trial}{inside}"]

@@ -49,9 +49,15 @@ def test_documents_fit_their_schemas(verb: str, machine: Machine) -> None:
     jsonschema.validate(json.loads(to_text(data)), closed(schema))
 
 
-@pytest.mark.parametrize(("mark", "said"), [("tunecheck.trial=3f2a9c01b7de", True), ("", False)])
-def test_the_heading_says_that_a_trial_boot_runs(mark: str, said: bool) -> None:
+@pytest.mark.parametrize(("mark", "state", "said"), [
+    ("tunecheck.trial=3f2a9c01b7de", "", True), ("tunecheck.trial=3f2a9c01b7de", "trial", True),
+    ("tunecheck.trial=3f2a9c01b7de", "committed", False), ("", "", False)])
+def test_the_heading_says_that_a_trial_boot_runs(mark: str, state: str, said: bool) -> None:
+    """The mark stays on the running command line of a boot that was committed: that is an ordinary boot."""
     machine = full(switch(), f"iommu=pt {mark}")
+    if state:
+        machine.errors.pop("read /var/lib/tunecheck/receipt.json", None)
+        machine.file("/var/lib/tunecheck/receipt.json", f'{{"schema": "tunecheck/receipt/1", "state": "{state}"}}')
     spec = frozen(iommu="pt")
     case = Case(gather(machine.host(), spec.spec, True), spec)
     for text in (render("host", case, judge(case, "host"), Style(), True), render("host", case, [], Style())):
