@@ -53,16 +53,13 @@ class Case:
             not topology.devices or any(device.ids.startswith("10de:") for device in topology.devices))
 
     @cached_property
-    def boots_trial(self) -> bool:
-        """Whether the running command line has the mark of a trial boot. It stays there when the trial is committed."""
-        running = self.snapshot.host.kernel.cmdline.value if self.snapshot.host else None
-        return running is not None and trial_id(running) is not None
-
-    @cached_property
     def open_trial(self) -> bool:
-        """Whether this is a trial boot of which the receipt does not say that it was committed."""
-        receipt = self.snapshot.receipt.value
-        return self.boots_trial and not (receipt and receipt.state == "committed")
+        """Whether this is a trial boot that is not known to be committed. The mark stays on the running command line
+        when it is; the receipt tells it, also where it speaks of a later trial that waits for its boot by now."""
+        running = self.snapshot.host.kernel.cmdline.value if self.snapshot.host else None
+        mark, receipt = trial_id(running or ()), self.snapshot.receipt.value
+        return mark is not None and not (
+            receipt and (receipt.state in ("committed", "clean") or receipt.trial_id not in ("", None, mark)))
 
     def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
         """Return a remedy: first the way by hand, where there is one, then the play with this tag. ``first``: what to

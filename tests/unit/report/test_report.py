@@ -50,14 +50,21 @@ def test_documents_fit_their_schemas(verb: str, machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("mark", "state", "said"), [
-    ("tunecheck.trial=3f2a9c01b7de", "", True), ("tunecheck.trial=3f2a9c01b7de", "trial", True),
-    ("tunecheck.trial=3f2a9c01b7de", "committed", False), ("", "", False)])
+    ("tunecheck.trial=3f2a9c01b7de", "", True), ("tunecheck.trial=3f2a9c01b7de", "trial 3f2a9c01b7de", True),
+    ("tunecheck.trial=3f2a9c01b7de", "staged 3f2a9c01b7de", True), ("tunecheck.trial=3f2a9c01b7de", "trial", True),
+    ("tunecheck.trial=3f2a9c01b7de", "reverted 3f2a9c01b7de", True),
+    ("tunecheck.trial=3f2a9c01b7de", "committed", False), ("tunecheck.trial=3f2a9c01b7de", "clean", False),
+    ("tunecheck.trial=3f2a9c01b7de", "staged 000000000001", False),
+    ("", "", False), ("", "staged 000000000001", False)])
 def test_the_heading_says_that_a_trial_boot_runs(mark: str, state: str, said: bool) -> None:
-    """The mark stays on the running command line of a boot that was committed: that is an ordinary boot."""
+    """The mark stays on the running command line of a boot that was committed: that is an ordinary boot, also when the
+    next trial waits already."""
     machine = full(switch(), f"iommu=pt {mark}")
     if state:
         machine.errors.pop("read /var/lib/tunecheck/receipt.json", None)
-        machine.file("/var/lib/tunecheck/receipt.json", f'{{"schema": "tunecheck/receipt/1", "state": "{state}"}}')
+        word, _, trial = state.partition(" ")
+        machine.file("/var/lib/tunecheck/receipt.json", json.dumps(
+            {"schema": "tunecheck/receipt/1", "state": word, "trial_id": trial or None}))
     spec = frozen(iommu="pt")
     case = Case(gather(machine.host(), spec.spec, True), spec)
     for text in (render("host", case, judge(case, "host"), Style(), True), render("host", case, [], Style())):
