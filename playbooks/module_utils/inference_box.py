@@ -29,7 +29,8 @@ _STATE = "/var/lib/tunecheck/inference.json"
 _HANDED_OVER = "/run/tunecheck/handed-over"
 _RECOVER = "tunecheck-recover.service"
 _OTHERS = ("tunecheck-preflight.service", "tunecheck-alarm@.service", "tunecheck-watch.service", _RECOVER)
-_PROPERTIES = ("LoadState", "ActiveState", "SubState", "UnitFileState", "StatusText", "Result", "NRestarts")
+_PROPERTIES = ("LoadState", "ActiveState", "SubState", "UnitFileState", "StatusText", "StatusErrno", "Result",
+               "NRestarts")
 _NAME = "tunecheck-inference"
 #: What podman and docker print of a container that they stop or remove: its id or its name.
 _CONTAINER = re.compile(r"[0-9a-f]{12,64}|tunecheck-inference")
@@ -138,10 +139,10 @@ def name(recipe):
         return "the recipe"
 
 
-def reason_of(status, journal):
-    """Return why the unit did not start, in one line. ``status``: its StatusText; ``journal``: its last lines. Pure."""
-    if status.startswith(("gate closed", "not accepted")):
-        return status
+def reason_of(state, journal):
+    """Return why the unit did not start, in one line. ``state``: its properties; ``journal``: its last lines. Pure."""
+    if state["StatusErrno"].strip("0"):     # the gate or the acceptance refused, and its status says why
+        return state["StatusText"]
     lines = [line.strip() for line in journal.splitlines() if line.strip()]
     told = [line for line in lines if not _SYSTEMD.match(line) and not _CONTAINER.fullmatch(line)]
     last = told[-1] if told else (lines[-1] if lines else "the journal says nothing")
@@ -226,7 +227,7 @@ class Service:
         state = self.state()
         _code, journal, _err = self.module.run_command(
             ["journalctl", "--unit", UNIT, "--lines", "30", "--output", "cat", "--no-pager", "--quiet"])
-        return reason_of(state["StatusText"], journal or err)
+        return reason_of(state, journal or err)
 
     def enable(self, wanted, needed):
         if needed:

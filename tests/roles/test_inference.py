@@ -171,7 +171,8 @@ def test_a_key_that_files_cannot_carry_is_refused(box: Any, key: str) -> None:
 def test_the_reason_is_no_id_of_a_container(box: Any, printed: str) -> None:
     """podman prints what it stopped and removed, behind the reason."""
     journal = f"tunecheck: the model is not there\n{printed}\nFailed to start tunecheck-inference.service\n"
-    assert box.reason_of("", journal).startswith("tunecheck: the model is not there (journalctl")
+    state = {"StatusErrno": "0", "StatusText": ""}
+    assert box.reason_of(state, journal).startswith("tunecheck: the model is not there (journalctl")
 
 
 def test_a_key_is_made_once_kept_and_replaced_by_a_given_one(box: Any) -> None:
@@ -214,15 +215,17 @@ def test_only_what_was_accepted_comes_back(box: Any) -> None:
     assert box.accepted() == ""
 
 
-@pytest.mark.parametrize(("status", "journal", "reason"), [
-    ("gate closed: x; run: y", "", "gate closed: x; run: y"),
-    ("not accepted: canary: wrong", "", "not accepted: canary: wrong"),
-    ("gate open, starting", "Starting a\nError: port is taken\ntunecheck-inference.service: Failed with result\n",
+@pytest.mark.parametrize(("errno", "status", "journal", "reason"), [
+    ("125", "gate closed: x; run: y", "Error: port is taken", "gate closed: x; run: y"),
+    ("125", "canary: wrong", "", "canary: wrong"),
+    ("0", "gate closed: of the start before", "Error: it crashed\n",
+     "Error: it crashed (journalctl -u tunecheck-inference.service)"),
+    ("0", "gate open, starting", "Starting a\nError: port is taken\ntunecheck-inference.service: Failed with result\n",
      "Error: port is taken (journalctl -u tunecheck-inference.service)"),
-    ("", "", "the journal says nothing (journalctl -u tunecheck-inference.service)"),
+    ("", "", "", "the journal says nothing (journalctl -u tunecheck-inference.service)"),
 ])
-def test_the_reason_is_one_line(box: Any, status: str, journal: str, reason: str) -> None:
-    assert box.reason_of(status, journal) == reason
+def test_the_reason_is_one_line(box: Any, errno: str, status: str, journal: str, reason: str) -> None:
+    assert box.reason_of({"StatusErrno": errno, "StatusText": status}, journal) == reason
 
 
 def test_room_and_identity_of_an_image(load_module: Callable[[str], ModuleType]) -> None:

@@ -120,7 +120,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     ready = seconds("--wait-ready", wait_ready) if wait_ready else (
         recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
     client = _client(where, model or (recipe.serve.name if recipe else ""), api, api_key_file, ways)
-    from ..host.notify import tell
+    from ..host.notify import refused
     from ..serving import interrupt
     from ..serving.session import Session
     from ..serving.session import wait_ready as wait
@@ -132,7 +132,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
         with door:
             seen = Session(client, plan, recipe.max_context if recipe else None, _progress, sample).measure()
     except TunecheckError as error:
-        tell(f"not accepted: {error}")
+        refused(f"not accepted: {error}")
         raise
     finally:
         client.close()
@@ -196,7 +196,7 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
     import datetime
 
     from ..app.write_reports import emit_report
-    from ..host.notify import tell
+    from ..host.notify import refused, tell
     from ..report.document import Run, to_text
     from ..report.exporters import rendered, to_standard_output
     from ..report.style import style_for
@@ -232,7 +232,10 @@ def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str
     emit_report(text, write, alone is not None)
     worst = "fail" if data["exit_code"] == 1 else "unknown"
     bad = next((each.message for each in findings if each.outcome == worst), "")
-    tell(f"not accepted: {bad}" if data["exit_code"] else "accepted, serving")
+    if data["exit_code"]:
+        refused(f"not accepted: {bad}")
+    else:
+        tell("accepted, serving")
     raise SystemExit(data["exit_code"])
 
 

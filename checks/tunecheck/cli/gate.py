@@ -33,7 +33,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     from ..gate.model_files import problems
     from ..gate.state import state
     from ..host.live import LiveHost
-    from ..host.notify import tell
+    from ..host.notify import refused, tell
     from ..recipes.stored import load_recipe
     from ..report.style import fitted
     from ..spec.frozen import Spec
@@ -66,7 +66,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     finally:
         door.close()
     if reasons:
-        tell(f"gate closed: {reasons[0]}")      # the line Status of `systemctl status`
+        refused(f"gate closed: {reasons[0]}")      # the line Status of `systemctl status`
         for word, reason in zip(("closed", *("also",) * len(reasons)), reasons, strict=False):
             click.echo(fitted(f"tunecheck gate: {word}: {reason}", sys.stderr), err=True)
         raise SystemExit(1)

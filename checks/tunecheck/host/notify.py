@@ -3,17 +3,24 @@ and that it is alive."""
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 
-__all__ = ["alive", "ready", "tell"]
+__all__ = ["alive", "ready", "refused", "tell"]
 
 _LONGEST = 400
 
 
 def tell(text: str) -> None:
     """Set the line `Status:`, if a unit with NotifyAccess=all runs us. It stays until the unit is started again."""
-    _send(f"STATUS={' '.join(text.split())[:_LONGEST]}")
+    _send(_status(text))
+
+
+def refused(text: str) -> None:
+    """Set the line `Status:` to why the unit must not serve. The number beside it (StatusErrno) tells programs, as the
+    role `inference`, that this text is the reason and not what was done last. Both go at the next start."""
+    _send(f"{_status(text)}\nERRNO={errno.ECANCELED}")
 
 
 def ready() -> None:
@@ -25,6 +32,10 @@ def alive() -> None:
     """Tell systemd that the unit is alive. It ends a unit with WatchdogSec= that does not say so for so long, and
     starts it again."""
     _send("WATCHDOG=1")
+
+
+def _status(text: str) -> str:
+    return f"STATUS={' '.join(text.split())[:_LONGEST]}"
 
 
 def _send(message: str) -> None:

@@ -17,9 +17,10 @@ from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, worst_first
+from .not_given import is_missing, not_given
 from .short_tables import short_tables
 from .style import Style, fix_lines, marked, wrap
-from .text_parts import counted, earlier, finding_text, is_missing, not_given, summary, whole_tables
+from .text_parts import counted, earlier, finding_text, summary, whole_tables
 
 __all__ = ["LINES", "screen"]
 
@@ -72,7 +73,7 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     before = earlier(case, style) if history else []
     room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
     whole = whole_tables(verb, case, style)
-    entries = [entry.ways[-1] for entry in _entries(verb, sorts, style, by_cause=False)]
+    entries = [entry.ways[-1] for entry in _entries(verb, case, sorts, style, by_cause=False)]
     problems = [line for lines in entries for line in lines]
     foot = _foot(verb, case, findings, sorts, style)
     if len(whole) + len(before) + len(problems) + len(foot) <= room:
@@ -81,7 +82,7 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if len(problems) > left:
-        problems = _fitted(_entries(verb, sorts, style, by_cause=True), style, left)
+        problems = _fitted(_entries(verb, case, sorts, style, by_cause=True), style, left)
     return [*top, *problems, *foot]
 
 
@@ -121,7 +122,7 @@ def _needs_root(finding: Finding) -> bool:
     return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
 
 
-def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_Entry]:
+def _entries(verb: str, case: Case, sorts: _Sorts, style: Style, by_cause: bool) -> list[_Entry]:
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     unread = _unread(wrong) if by_cause else {}
@@ -142,7 +143,7 @@ def _entries(verb: str, sorts: _Sorts, style: Style, by_cause: bool) -> list[_En
     entries.sort(key=lambda entry: (OUTCOMES.index(entry.outcome), -len({each.id for each in entry.findings}) if
                                     entry.outcome in ("fail", "warn") else 0))
     if sorts.missing:
-        text, fix = not_given(sorts.missing)
+        text, fix = not_given(case, sorts.missing)
         entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
     if sorts.rootless:
         fix, text = f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"

@@ -7,6 +7,7 @@ from ..rules.context import Case
 from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from .grouping import Fold, folded, worst_first
+from .not_given import is_missing, not_given
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
     counted,
@@ -14,8 +15,6 @@ from .text_parts import (
     cut_text,
     earlier,
     finding_lines,
-    is_missing,
-    not_given,
     skips,
     summary,
     whole_tables,
@@ -48,16 +47,16 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
             text += _part(part, case.snapshot.topology.doubt, style)
             told = True
         if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
-            text += marked("unknown", cut_text(cut), style)
+            text += marked("unknown", cut_text(case, cut), style)
             cut = []
         if missing and fold.first.outcome in ("pass", "skip"):
-            text += _not_given(missing, style, verbose)
+            text += _not_given(case, missing, style, verbose)
             missing = []
         if verbose or fold.first.outcome != "skip":
             text += finding_lines(fold, style)
     text += [] if told else _part(part, case.snapshot.topology.doubt, style)
-    text += marked("unknown", cut_text(cut), style) if len(cut) > 1 else []
-    text += _not_given(missing, style, verbose) if missing else []
+    text += marked("unknown", cut_text(case, cut), style) if len(cut) > 1 else []
+    text += _not_given(case, missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *wrap(summary(case, findings), style.width)]) + "\n"
@@ -81,7 +80,7 @@ def _part(findings: list[Finding], doubt: str, style: Style) -> list[str]:
                     style)
 
 
-def _not_given(findings: list[Finding], style: Style, verbose: bool) -> list[str]:
+def _not_given(case: Case, findings: list[Finding], style: Style, verbose: bool) -> list[str]:
     if verbose or len(findings) == 1:
         return [part for finding in findings for part in finding_lines(Fold(finding.text, (finding,)), style)]
-    return with_fix("unknown", *not_given(findings), style)
+    return with_fix("unknown", *not_given(case, findings), style)

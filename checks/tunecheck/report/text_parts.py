@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..model.absence import Absence
 from ..model.finding import Finding, worst
 from ..rules.context import Case
-from ..util.at_first_use import regex
+from ..rules.errors.from_log import limits_of_log
 from ..util.text import some
 from .grouping import Fold
 from .paths import path_lines
 from .style import Style, shown, with_fix
 from .tree import matrix_lines, tree_lines
 
-__all__ = ["counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head", "is_missing",
-           "not_given", "skips", "summary", "whole_tables"]
+__all__ = ["counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head", "skips",
+           "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: So many names of checks stand in one line.
 _NAMED = 10
-_ADD = regex(r"; add: ([^;]{1,120})")
-#: How many commands are named of those that would tell more.
-_ADDED = 3
 
 
 def head(verb: str, case: Case) -> list[str]:
@@ -107,40 +103,9 @@ def counted(findings: Sequence[Finding]) -> str:
     return ", ".join(f"{check} ({count})" if count > 1 else check for check, count in counts.items())
 
 
-def is_missing(finding: Finding) -> bool:
-    """Whether the finding is unknown only because the text for it was not given."""
-    return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
-
-
-def cut_text(findings: list[Finding]) -> str:
+def cut_text(case: Case, findings: list[Finding]) -> str:
     """Return a sentence about the checks that found nothing in a kernel log that is not whole."""
-    where = findings[0].text.rpartition(" in what is here")[2]
-    return f"nothing found by {counted(findings)} in what is here{where}"
-
-
-def not_given(findings: list[Finding]) -> tuple[str, str]:
-    """Return two sentences: what an import leaves open because the text for it was not given, and what to add."""
-    return (f"{len(findings)} could not be judged from these texts (-v says why): {counted(findings)}",
-            _to_add(findings))
-
-
-def _to_add(findings: list[Finding]) -> str:
-    """Return which texts to add: first the one command that tells most, up to two more behind it; the rest is in a
-    recording."""
-    asked = Counter(_command(found.group(1)) for finding in findings if (found := _ADD.search(finding.text)))
-    ranked = [command for command, _ in asked.most_common()]
-    whole = "all of it is in a recording: sudo tunecheck record"
-    if not ranked:
-        return whole
-    first = f"add the output of: {ranked[0]} (tells {asked[ranked[0]]} of them)"
-    more = f"; then: {', '.join(ranked[1:_ADDED])}" if len(ranked) > 1 else ""
-    return f"{first}{more}; {whole}"
-
-
-def _command(text: str) -> str:
-    """Return one command for what several spellings of it tell."""
-    text = text.strip().rstrip(")")
-    return "sudo lspci -nnvvv" if text.startswith("sudo lspci -") and "x" not in text else text
+    return f"nothing found by {counted(findings)} {limits_of_log(case)}"
 
 
 def summary(case: Case, findings: list[Finding]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import os
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tunecheck.app import recipe_on_box as offer
-from tunecheck.host.notify import tell
+from tunecheck.host.notify import refused, tell
 from tunecheck.recipes.frozen import Engine, Image, Model, Recipe, Requires
 from tunecheck.recipes.stored import to_json
 
@@ -25,6 +26,8 @@ def test_the_status_is_one_short_line(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setenv("NOTIFY_SOCKET", name)
         tell("gate closed:\nREADY=1\n" + "x" * 1000)
         told = unit.recv(4096).decode()
+        refused("not accepted:\nERRNO=0")
+        assert unit.recv(4096).decode() == f"STATUS=not accepted: ERRNO=0\nERRNO={errno.ECANCELED}"
     assert told.startswith("STATUS=gate closed: READY=1 xxx") and "\n" not in told and len(told) < 420
 
 

@@ -15,8 +15,9 @@ from tunecheck.report.terminal import render
 
 
 def _finding(subject: str, text: str, outcome: str = "pass", check: str = "link-width",
-             absence: Absence | None = None) -> Finding:
-    return Finding(check, "any-code", subject, outcome, "effective", text, absence=absence)
+             absence: Absence | None = None, source: str = "") -> Finding:
+    return Finding(check, "any-code", subject, outcome, "effective", text, evidence=(source,) if source else (),
+                   absence=absence)
 
 
 def _gpus(count: int, text: str = "{} has x16 at every hop", outcome: str = "pass") -> list[Finding]:
@@ -145,10 +146,9 @@ def test_what_was_not_judged_is_counted_by_check() -> None:
 
 
 def _of_an_import() -> list[Finding]:
-    add = "it cannot be read: /proc/swaps: not in the import; add: cat /proc/swaps"
-    return [_finding("", add, "unknown", "swap", Absence.NOT_IN_IMPORT),
+    return [_finding("", "it cannot be read", "unknown", "swap", Absence.NOT_IN_IMPORT, "/proc/swaps"),
             _finding("", "the pair is not derivable", "unknown", "topo-relation"),
-            _finding("", "ps: not in the import", "unknown", "driver-stuck", Absence.NOT_IN_IMPORT),
+            _finding("", "not in the import", "unknown", "driver-stuck", Absence.NOT_IN_IMPORT, "ps -e"),
             _finding("", "CPU 239 did not come up", "warn", "cpu-lost"),
             _finding("", "it is tsc", "pass", "clocksource")]
 

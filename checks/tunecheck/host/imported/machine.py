@@ -15,32 +15,13 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ..base import Completed, Unreadable
 from . import files as imported_files
 from . import kinds, posts
+from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
 from .texts import Texts
 
 __all__ = ["ImportedHost", "load_import"]
 
 _TOPO = ("nvidia-smi", "topo", "-m")
-#: What to add for a question: the beginning of a path, or a command. The first that fits.
-_ADD = (
-    ("/sys/bus/pci/", "sudo lspci -nnvvv"), ("/proc/cmdline", "cat /proc/cmdline"),
-    ("/sys/devices/system/node/", "numactl -H"),
-    ("/proc/swaps", "cat /proc/swaps"), ("/proc/driver/nvidia/params", "cat /proc/driver/nvidia/params"),
-    ("/sys/module/nvidia/version", "nvidia-smi -q"), ("/proc/driver/nvidia/", "nvidia-smi -q"),
-    ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
-    ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
-    ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
-    ("/sys/devices/system/cpu/", "lscpu"), ("systemctl show", "systemctl show --property=DefaultLimitMEMLOCK"),
-    ("nvidia-smi topo -m", "nvidia-smi topo -m"),
-    ("nvidia-smi topo -p2p r", "nvidia-smi topo -p2p r > topo-p2p-r.txt"),
-    ("nvidia-smi topo -p2p w", "nvidia-smi topo -p2p w > topo-p2p-w.txt"), ("nvidia-smi -q", "nvidia-smi -q"),
-    ("dmesg", "sudo dmesg"), ("journalctl --no-pager", "sudo journalctl _TRANSPORT=kernel"),
-    ("journalctl", "sudo dmesg"),
-    ("/proc/sys/kernel/osrelease", "sudo dmesg"),
-)
-#: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
-_ON_THE_BOX = ("/boot/", "/etc/", "/efi/", "/usr/", "/lib/", "/run/", "/var/", "/sys/fs/cgroup/", "/sys/firmware/",
-               "modinfo", "dpkg", "rpm", "ps ", "grep ", "sleep")
 _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or text or a folder with the output of sudo "
              "lspci -nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q, a log "
              "of NCCL, vLLM or SGLang, nccl-tests, p2pBandwidthLatencyTest or nvbandwidth")
@@ -132,11 +113,9 @@ def _reason(question: str) -> Reason:
     if "/aer_dev_" in question:
         return Absence.NOT_IN_IMPORT.because("not in the import (no text shows these counters); make a recording: "
                                              "tunecheck preflight --record FILE")
-    if question.startswith(_ON_THE_BOX):
+    if question.startswith(ON_THE_BOX):
         return Reason(Absence.ONLY_ON_HOST)
-    add = next((command for start, command in _ADD if question.startswith(start)), None)
-    if add is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
-        add = f"grep -H . {question}"
+    add = output_for(question)
     return Reason(Absence.NOT_IN_IMPORT, f"not in the import; add: {add}" if add else "")
 
 

@@ -76,7 +76,7 @@ def _judge(case: Case, ports: list[str]) -> Finding:
     running, generated = case.host.kernel.cmdline, case.host.boot.generated
     if running.value is None:
         return _finding(UNREAD, "unknown", "effective", f"the command line cannot be read: {running.why()}",
-                        absence=running.absence)
+                        evidence=(running.source,), absence=running.absence)
     lacking = uncovered(case, ports, running.value)
     remedy = boot_fix(case)
     if lacking:

@@ -31,7 +31,7 @@ def judge(case: Case) -> Iterator[Finding]:
     nodes, sockets = box.nodes.value, box.sockets.value
     if nodes is None:
         yield Finding(_ID, UNREAD, "nodes", "unknown", "effective", f"the NUMA nodes cannot be told: {box.nodes.why()}",
-                      absence=box.nodes.absence)
+                      evidence=(box.nodes.source,), absence=box.nodes.absence)
         return
     with_cpus = [node for node in nodes if node.cpus.value]
     without_cpus = [node.number for node in nodes if node.cpus.value == ()]

@@ -23,7 +23,7 @@ def judge(case: Case) -> Iterator[Finding]:
     swaps, swappiness = case.host.platform.swaps, case.host.platform.swappiness
     if swaps.value is None and not swaps.missing:
         yield Finding(_ID, UNREAD, "swap", "unknown", "effective", f"the swap areas cannot be read: {swaps.why()}",
-                      absence=swaps.absence)
+                      evidence=(swaps.source,), absence=swaps.absence)
         return
     size, used = sum(area.size for area in swaps.value or ()), sum(area.used for area in swaps.value or ())
     shown = f"{size >> 10} MiB of swap, {used >> 10} MiB in use, vm.swappiness {swappiness.value}"

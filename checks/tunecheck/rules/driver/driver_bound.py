@@ -49,7 +49,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if unread:
         yield Finding(_ID, UNREAD, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}",
-                      absence=unread[0].driver.absence)
+                      evidence=(unread[0].driver.source,), absence=unread[0].driver.absence)
     if not (bare or others or torn or unread):
         names = ", ".join(sorted({str(gpu.driver.value) for gpu in gpus}))
         yield Finding(_ID, OK if gpus else NO_GPU, "GPUs", "pass" if gpus else "skip", "effective",

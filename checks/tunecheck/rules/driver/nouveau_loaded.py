@@ -43,7 +43,8 @@ def judge(case: Case) -> Iterator[Finding]:
             # driver-bound says the same of it.
             text = (f"no driver is shown for {gpu.bdf}: none has it, or the line that names it was lost, and that "
                     "could be nouveau" if fact.silent else f"the driver of {gpu.bdf} is not known: {fact.why()}")
-            yield Finding(_ID, UNREAD, gpu.bdf, "unknown", "effective", text, absence=fact.absence)
+            yield Finding(_ID, UNREAD, gpu.bdf, "unknown", "effective", text,
+                          evidence=(fact.source,), absence=fact.absence)
     if not bad:
         yield Finding(_ID, OK if gpus else NO_GPU, "nouveau", "pass" if gpus else "skip", "effective",
                       "nouveau drives no GPU" if gpus else

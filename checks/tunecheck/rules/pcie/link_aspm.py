@@ -10,7 +10,7 @@ from ...parsers.kernel.cmdline import words
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..context import Case
 from .aspm_remedies import fix
-from .link_common import each
+from .link_common import at_hops, each
 
 CHECK = Check(
     "link-aspm", "no hop of an accelerator lets its link sleep",
@@ -32,7 +32,7 @@ def _judge(subject: str, chain: list[Device], running: list[str]) -> Finding:
     links = [(hop.bdf, hop.express.value.link) for hop in chain if hop.express.value]
     asleep = {bdf: link.aspm for bdf, link in links if link and link.aspm}
     named = ", ".join(f"{bdf} ({states})" for bdf, states in asleep.items())
-    text = f"ASPM is on at {named}" if asleep else "ASPM is off at every hop"
+    text = f"ASPM is on at {named}" if asleep else f"ASPM is off {at_hops(chain)}"
     return Finding(_ID, "aspm-on" if asleep else "ok", subject, "warn" if asleep else "pass", "effective",
                    f"{subject}: {text}", named or "off",
                    "ASPM Disabled in LnkCtl at every hop", (chain[-1].express.source,),

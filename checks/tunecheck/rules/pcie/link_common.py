@@ -15,7 +15,7 @@ from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
 from .link_from_smi import from_smi
 
-__all__ = ["board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
+__all__ = ["at_hops", "board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
 
 
 def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], registers: bool = True
@@ -36,11 +36,16 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
             if unread_hop is not None and finding.outcome not in ("fail", "warn"):
                 finding = unread_hop
             if device.chain.value is None and finding.outcome in ("pass", "skip"):
-                own = finding.text.replace(", all that the board has", "").replace(" at every hop", " at its own end")
                 finding = replace(finding, outcome="unknown", code=PATH_UNREAD,
-                                text=f"{own}; the ports above it are not known: {device.chain.reason}",
+                                text=f"{finding.text}; the ports above it are not known: {device.chain.reason}",
                                 evidence=(*finding.evidence, device.chain.source))
             yield finding
+
+
+def at_hops(chain: list[Device]) -> str:
+    """Return where a text about ``chain`` holds: at every hop, or where the way up is not known at the accelerator
+    alone."""
+    return "at its own end" if chain[-1].chain.value is None else "at every hop"
 
 
 def no_accelerator(check: str) -> Finding:

@@ -10,7 +10,7 @@ from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import REGISTERS_UNREAD
 from ..context import Case
-from .link_common import cost, each, payload
+from .link_common import at_hops, cost, each, payload
 
 CHECK = Check(
     "link-payload", "one packet size along the path, and not 128 without need",
@@ -54,7 +54,8 @@ def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:
         code, outcome = "mixed-sizes" if apart else "small-packets", "warn"
         text = f"MPS {mine} bytes{waste}" + (f", other than {', '.join(apart)}" if apart else "")
     else:
-        code, outcome, text = "ok", "pass", f"MPS {mine} bytes at every hop, MRRS {own.read_request} bytes"
+        code, outcome, text = "ok", "pass", (
+            f"MPS {mine} bytes {at_hops(chain)}, MRRS {own.read_request} bytes")
     return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", str(mine),
                    "one MPS along the path, 256 if able", (chain[-1].express.source,),
                    _FIX if outcome in ("fail", "warn") else None)

@@ -13,7 +13,7 @@ from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
-from .link_common import each
+from .link_common import at_hops, each
 
 CHECK = Check(
     "link-width", "declared lanes at the accelerator and every hop above it",
@@ -51,7 +51,8 @@ def _declared(subject: str, hops: list[Device], wanted: int) -> Finding:
                        f"{subject} is held back by {', '.join(narrow)}",
                        _observed(hops), expected, evidence, _SEAT)
     return _unread(subject, hops, expected) or Finding(
-        _ID, "ok", subject, "pass", "effective", f"{subject} has {expected}", _observed(hops), expected, evidence)
+        _ID, "ok", subject, "pass", "effective", f"{subject} has x{wanted} {at_hops(hops)}", _observed(hops),
+        expected, evidence)
 
 
 def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
@@ -74,8 +75,9 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
                        f"how many lanes {subject} could have is not known: "
                        f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence,
                        absence=hops[-1].link.max_width.absence)
+    where = at_hops(hops) + ("" if hops[-1].chain.value is None else ", all that the board has")
     return _unread(subject, hops, f"x{board}") or Finding(
-        _ID, "ok", subject, "pass", "effective", f"{subject} has x{board} at every hop, all that the board has",
+        _ID, "ok", subject, "pass", "effective", f"{subject} has x{board} {where}",
         _observed(hops), f"x{board} at every hop", evidence)
 
 

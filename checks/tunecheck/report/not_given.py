@@ -1,0 +1,52 @@
+"""What an import leaves open because the text for it was not given, and which outputs to add."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..host.imported.outputs import output_for
+from ..model.absence import Absence
+from ..model.finding import Finding
+from ..rules.context import Case
+from .text_parts import counted
+
+__all__ = ["is_missing", "not_given"]
+
+#: How many commands are named of those that would tell more.
+_NAMED = 3
+_PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
+
+
+def is_missing(finding: Finding) -> bool:
+    """Whether the finding is unknown only because the text for it was not given."""
+    return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
+
+
+def not_given(case: Case, findings: list[Finding]) -> tuple[str, str]:
+    """Return two sentences: what these findings leave open, and what to add: first the one command that tells most, up
+    to two more behind it; the rest is in a recording."""
+    open_ = f"{len(findings)} could not be judged from these texts (-v says why): {counted(findings)}"
+    asked = Counter(command for finding in findings if (command := _command(case, finding)))
+    ranked = [command for command, _ in asked.most_common()]
+    whole = "all of it is in a recording: sudo tunecheck record"
+    if not ranked:
+        return open_, whole
+    first = f"add the output of: {ranked[0]} (tells {asked[ranked[0]]} of them)"
+    more = f"; then: {', '.join(ranked[1:_NAMED])}" if len(ranked) > 1 else ""
+    return open_, f"{first}{more}; {whole}"
+
+
+def _command(case: Case, finding: Finding) -> str:
+    """Return the command whose output tells the fact that the finding lacks; its source stands first in the evidence.
+    "" where no text does."""
+    source = finding.evidence[0] if finding.evidence else ""
+    bdf, _, leaf = source.removeprefix(_PCI).partition("/")
+    if source.startswith(_PCI) and leaf == "config" and _registers_shown(case, bdf):
+        return _BYTES       # lspci -vvv was given, and only the bytes prove that a capability is not there
+    return output_for(source)
+
+
+def _registers_shown(case: Case, bdf: str) -> bool:
+    topology = case.snapshot.topology
+    device = topology.bridges.get(bdf) or next((each for each in topology.devices if each.bdf == bdf), None)
+    return device is not None and device.express.known
