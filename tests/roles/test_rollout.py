@@ -18,8 +18,10 @@ HOSTS = [f"box{number}" for number in range(1, 6)]      # batches of 1, 1 (a ten
 class Rollout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        play, = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
-        work, stop = play["tasks"][1:]
+        choose, play = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
+        work, *last = play["tasks"][1:]
+        self.inventory = folder / "inventory.yml"
+        self.inventory.write_text(json.dumps({"all": {"hosts": {box: {} for box in HOSTS}}}))
         touched = {"name": "Work", "ansible.builtin.command": {
             "cmd": f"touch {folder}/{{{{ inventory_hostname }}}}", "creates": f"{folder}/{{{{ inventory_hostname }}}}"}}
         proof = {"name": "Prove", "ansible.builtin.fail": {"msg": "a check failed"},
@@ -33,25 +35,29 @@ class Rollout:
         work |= {"block": [touched, gone, proof], "always": [release]}
         later = {"hosts": "all", "gather_facts": False, "become": False, "connection": "local",
                  "tasks": [{"name": "Serve", "ansible.builtin.debug": {"msg": "handed over"}}]}
-        (folder / "play.yml").write_text(json.dumps([play | {"tasks": [work, stop], "become": False,
-                                                             "connection": "local"}, later]))
+        plays = [choose | {"become": False}, play | {"tasks": [work, *last], "become": False, "connection": "local"}]
+        (folder / "play.yml").write_text(json.dumps([*plays, later]))
 
     def run(self, bad: tuple[str, ...] = (), lost: tuple[str, ...] = (), *arguments: str) -> tuple[int, str]:
         """Exit code, and the output as one line."""
-        argv = [str(Path(sys.executable).parent / "ansible-playbook"), "play.yml", "-i", ",".join(HOSTS) + ",",
+        argv = [str(Path(sys.executable).parent / "ansible-playbook"), "play.yml", "-i", str(self.inventory),
                 "-e", json.dumps({"bad": bad, "lost": lost, "ansible_python_interpreter": sys.executable}), *arguments]
         environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1"}
         done = subprocess.run(argv, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env=environment, timeout=120, check=False)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
+    def say(self, **variables: object) -> None:
+        """Set variables for all boxes in the inventory."""
+        self.inventory.write_text(json.dumps({"all": {"hosts": {box: {} for box in HOSTS}, "vars": variables}}))
+
     def touched(self) -> list[str]:
         return sorted(path.name for path in self.folder.glob("box?"))
 
 
 def test_the_batches_are_a_canary_a_tenth_and_halves() -> None:
-    play, = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
-    assert "[1, '10%', '50%']" in play["serial"] and play["max_fail_percentage"] == 0
+    _, play = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
+    assert "[1, '10%', '50%']" in play["serial"] and "max_fail_percentage" not in play
     names = [task["name"] for task in play["tasks"][1]["block"]]
     assert names[-1] == "Prove the box before the next batch", "nothing comes behind the proof"
 
@@ -76,7 +82,7 @@ def test_a_failure_in_a_later_batch_stops_what_is_behind_it_and_leaves_no_box_ha
     code, text = rollout.run()
     assert code == 0 and rollout.touched() == HOSTS and text.count("handed over") == len(HOSTS)
     for box in HOSTS:
-        assert f"{box} : ok=4 changed={int(box == 'box5')} " in text
+        assert f"{box} : ok=4 changed={int(box == 'box5')} unreachable=0 failed=0 " in text
 
 
 def test_a_box_that_is_lost_on_the_way_stops_the_rest(tmp_path: Path) -> None:
@@ -86,4 +92,76 @@ def test_a_box_that_is_lost_on_the_way_stops_the_rest(tmp_path: Path) -> None:
     assert code != 0 and "box5" not in rollout.touched()
     assert "the rollout stops: box3 failed or cannot be reached" in text and "-l 'all:!box3'" in text
     code, _ = rollout.run((), ("box3",), "-l", "all:!box3")
+    assert code == 0 and rollout.touched() == HOSTS
+
+
+def test_the_inventory_says_how_large_the_batches_are(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.say(provision_serial=[2, 3])
+    code, text = rollout.run(bad=("box2",))
+    assert code == 2 and rollout.touched() == ["box1", "box2"], text
+    assert "Not touched: 3 of 5 boxes box3 box4 box5" in text
+
+
+def test_so_many_failures_as_the_inventory_tolerates_stop_nothing(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.say(provision_tolerated=2)
+    code, text = rollout.run(bad=("box3",), lost=("box4",))
+    # Both of one batch: nothing of it holds, so the next one is not begun.
+    assert code != 0 and rollout.touched() == ["box1", "box2", "box3", "box4"] and "handed over" not in text
+    rollout.say(provision_tolerated=2, provision_serial=[1, 4])
+    code, text = rollout.run(bad=("box3",), lost=("box4",))
+    assert code != 0 and rollout.touched() == HOSTS
+    assert text.count("handed over") == 3, "those that hold go on"
+    assert 'Tolerated, the rollout goes on without box3: "Prove" failed (a check failed). Mend it' in text
+    assert "the rollout goes on without box3 box4: 2 of 5 failed or cannot be reached, 2 may" in text
+    assert "the rollout stops" not in text and "Not touched" not in text
+    code, text = rollout.run()
+    assert code == 0 and text.count("handed over") == len(HOSTS)
+
+
+def test_one_more_than_tolerated_stops_it(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.say(provision_tolerated=1, provision_serial=[1, 3, 1])
+    code, text = rollout.run(bad=("box2", "box3"))
+    assert code == 2 and rollout.touched() == ["box1", "box2", "box3", "box4"] and "handed over" not in text
+    assert "the rollout stops: box2 box3 failed or cannot be reached (see above); 1 may (provision_tolerated)" in text
+    assert "-l 'all:!box2:!box3'" in text
+
+
+def test_failures_of_several_batches_are_counted_together(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.say(provision_tolerated=1, provision_serial=[1, 2, 2])
+    code, text = rollout.run(bad=("box2", "box4"))
+    assert code == 2 and "handed over" not in text
+    assert "the rollout stops at box4" in text and "the rollout stops: box2 box4 failed" in text
+    assert "Not touched" not in text, "there is no further box"
+
+
+def test_a_canary_is_never_tolerated(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.say(provision_tolerated=4)
+    code, text = rollout.run(bad=("box1",))
+    assert code == 2 and rollout.touched() == ["box1"] and "the rollout stops at box1" in text
+
+
+def test_a_canary_of_several_boxes_holds_as_a_whole(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.say(provision_tolerated=4, provision_serial=[2, 3])
+    code, text = rollout.run(lost=("box1",))
+    assert code != 0 and rollout.touched() == ["box1", "box2"], text
+
+
+def test_a_box_in_quarantine_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    hosts = {box: {"provision_quarantine": "waits for a riser"} if box in ("box1", "box4") else {} for box in HOSTS}
+    rollout.inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    code, text = rollout.run()
+    assert code == 0 and rollout.touched() == ["box2", "box3", "box5"]
+    assert "(item=box4: waits for a riser)" in text
+    # Not the canary, either: the first box that is not in quarantine is.
+    code, text = rollout.run(bad=("box2",))
+    assert code == 2 and "the rollout stops at box2" in text and "Not touched: 2 of 3 boxes box3 box5" in text
+    rollout.inventory.write_text(json.dumps({"all": {"hosts": {box: {"provision_quarantine": ""} for box in HOSTS}}}))
+    code, _ = rollout.run()
     assert code == 0 and rollout.touched() == HOSTS

@@ -27,7 +27,7 @@ ROLES = {
     "snapshot_timer": "ca_file every push_url token_file",
 }
 #: Of the plays themselves.
-PLAYS = ("box_lock_steal", "provision_serial", "rollback_reboot")
+PLAYS = ("box_lock_steal", "provision_quarantine", "provision_serial", "provision_tolerated", "rollback_reboot")
 #: The keys of box_spec, and what stands below each.
 SPEC = {
     "profile": "",
