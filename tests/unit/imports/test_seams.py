@@ -30,6 +30,12 @@ TEXTS = {
     "lscpu": "Architecture:             x86_64\n  CPU op-mode(s):         64-bit\nCPU(s):                   2\n"
              "  On-line CPU(s) list:    0,1\n",
     "/proc/cmdline": "BOOT_IMAGE=/vmlinuz-6.12 root=/dev/sda1 ro iommu=pt\n", "nvidia-smi -q as XML": smi_texts.XML,
+    "kernel log as an Xid": "NVRM: Xid (PCI:0000:06:00): 79, pid='<unknown>', GPU has fallen off the bus.\n",
+    "kernel log as an error": "pcieport 0000:00:01.1: AER: Correctable error message received from 0000:06:00.0\n",
+    "kernel log as a stuck task": "INFO: task nvidia-smi:4242 blocked for more than 120 seconds.\n"
+                                  "      Not tainted 6.12.1 #1\n",
+    "kernel log as a fault": "nvidia 0000:06:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1b address=0xe000]\n",
+    "kernel log as a word": "PCI: Unknown option `noacs'\n",
 }
 DIVIDERS = ("", "\n", "\n\n", "=== dmesg ===\n", "-- the next one --\n", "dmesg:\n", "sudo dmesg\n", "+ sudo dmesg\n")
 
@@ -61,6 +67,14 @@ def test_an_xid_behind_other_outputs_is_found(tmp_path: Path) -> None:
         found = {each.id: each.outcome for each in judge(Case(gather(load_import(str(file)), None, True)), "preflight")
                  if each.id in ("xid", "gpu-fallen-off")}
         assert found["xid"] == "fail", order
+
+
+@pytest.mark.parametrize("said", [
+    "then we got pcieport 0000:00:01.1: AER: Correctable error message received from 0000:06:00.0\n",
+    "a forum says that NVRM: Xid (PCI:0000:06:00): 79, GPU has fallen off the bus. means a bad riser\n",
+    "    INFO: task nvidia-smi:4242 blocked for more than 120 seconds.\n"])
+def test_a_message_that_somebody_quotes_is_no_log(said: str) -> None:
+    assert list(parts(TOPO + said)) == [("", TOPO + said)]
 
 
 def test_the_letter_of_a_p2p_table_is_read_from_the_line_above_it(tmp_path: Path) -> None:

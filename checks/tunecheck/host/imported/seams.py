@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...parsers.kernel.fragment import messages
 from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
@@ -67,6 +68,7 @@ def _starts(text: str) -> Iterator[int]:
     """Yield where the signs change, from the first sign on."""
     signs = [(found.start(), kind) for kind, sign in _SIGNS for found in sign.finditer(text)]
     signs += [(found.start(), _LOG) for sign in (LOG_LINE, SAID, _NVRM) for found in sign.finditer(text)]
+    signs += [(begin, _LOG) for begin in messages(text)]
     before = ""
     for begin, kind in sorted(signs):
         if kind != before:

@@ -3,13 +3,16 @@ reads and what is taken for a kernel log cannot differ. Pure, never fails."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...util.at_first_use import regex
-from ..text.log_lines import KEY
+from ..text.log_lines import KEY, line
 from . import boot_log, kernel_log
 from .rejected import rejected
 
-__all__ = ["may_tell", "tells"]
+__all__ = ["may_tell", "messages", "tells"]
 
+_LONGEST = 2000
 #: Without one of these no parser finds anything: looked for first, since it is cheap.
 _WORDS = regex(rf"{KEY.pattern}|Unknown option|Malformed early option|Unknown kernel command line|smpboot: CPU"
                r"|failed to report alive|ACPI: (?:IVRS|DMAR) 0x|secureboot: |x2apic: IRQ|automatic NUMA balancing"
@@ -24,11 +27,23 @@ def may_tell(text: str) -> bool:
     return _WORDS.search(text) is not None
 
 
+def messages(text: str) -> Iterator[int]:
+    """Yield where lines begin that are such messages as they stand, without a time in front."""
+    done = 0
+    for word in _WORDS.finditer(text):
+        begin = text.rfind("\n", 0, word.start()) + 1
+        if begin >= done:
+            done = text.find("\n", word.start()) + 1 or len(text)
+            raw = text[begin:min(done, begin + _LONGEST)].rstrip("\n")
+            if not raw[0].isspace() and line(raw).text == raw and tells(raw):
+                yield begin
+
+
 def tells(message: str) -> bool:
     """Return whether a message, without what a printer of logs puts in front, is one that a check reads."""
     if not may_tell(message):
         return False
-    if _FAULT.match(message) or any(message.startswith(line.partition(":")[0]) for line in rejected(message).values()):
+    if _FAULT.match(message) or any(message.startswith(told.partition(":")[0]) for told in rejected(message).values()):
         return True
     found = kernel_log.parse(message)
     return bool(found.xids or found.fallen or found.hung or found.pcie or found.osc or found.unassigned or found.sxids
