@@ -24,19 +24,24 @@ class TunecheckError(Exception):
 
 
 class Flaw(Enum):
-    """Why a frozen specification cannot be used."""
+    """Why a file of ours (a specification, a pass, a recipe) cannot be used."""
 
+    MISSING = "missing"
     UNREAD = "unread"
+    #: Somebody else than its owner could have written it.
+    UNTRUSTED = "untrusted"
     NOT_JSON = "not-json"
     #: JSON, and of something else.
-    NO_SPEC = "no-spec"
+    OTHER_KIND = "other-kind"
     OTHER_SCHEMA = "other-schema"
     #: It has a field that this release does not know.
     UNKNOWN_FIELD = "unknown-field"
     WRONG_TYPE = "wrong-type"
     TOO_DEEP = "too-deep"
-    #: Its content does not fit its digest.
+    #: Its content does not fit its digest or seal.
     ALTERED = "altered"
+    #: The key of its seal is missing, damaged or cannot be read.
+    NO_KEY = "no-key"
 
 
 class SpecError(TunecheckError):
@@ -49,7 +54,11 @@ class SpecError(TunecheckError):
 
 
 class UsageError(TunecheckError):
-    """The command line asks for something impossible."""
+    """The command line asks for something impossible. ``flaw``: of a file of ours, what is wrong with it."""
+
+    def __init__(self, text: str, flaw: Flaw | None = None) -> None:
+        self.flaw = flaw
+        super().__init__(text)
 
 
 class ProbeError(TunecheckError):

@@ -245,7 +245,7 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"], Flaw.TOO_DEEP) from None
     if not isinstance(data, dict) or "schema" not in data:
         raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"],
-                        Flaw.NO_SPEC)
+                        Flaw.OTHER_KIND)
     if data["schema"] != SCHEMA:
         raise SpecError([f"{where}: states the schema {str(data['schema'])[:60]!r}, this tunecheck reads {SCHEMA!r}; "
                          f"{_AGAIN}"], Flaw.OTHER_SCHEMA)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from tunecheck.app.gate_pass import forget_pass
 from tunecheck.cli.main import cli
-from tunecheck.errors import UsageError
+from tunecheck.errors import Flaw, UsageError
 from tunecheck.facts.measured_pass import MeasuredPass
 from tunecheck.gate import judge, measured, passed
 from tunecheck.gate.measure import key_now
@@ -173,8 +173,9 @@ def test_a_pass_survives_its_file(tmp_path: Path) -> None:
     passed.write(path, PASS)
     assert passed.read(path) == PASS
     Path(path).write_text("{}")
-    with pytest.raises(UsageError, match="is not a tunecheck/pass/1"):
+    with pytest.raises(UsageError, match=r"\btunecheck/pass/1\b") as refused:
         passed.read(path)
+    assert refused.value.flaw is Flaw.OTHER_KIND
 
 
 def _spec(folder: Path) -> str:

@@ -80,7 +80,7 @@ def without(field: str) -> bytes:
         pytest.param(document(spec=[1]), Flaw.WRONG_TYPE, id="spec-list"),
         pytest.param(document(host=1), Flaw.WRONG_TYPE, id="host-number"),
         pytest.param(without("acs"), Flaw.ALTERED, id="field-missing"),
-        pytest.param(b"[]", Flaw.NO_SPEC, id="not-an-object"),
+        pytest.param(b"[]", Flaw.OTHER_KIND, id="not-an-object"),
         pytest.param(b"{", Flaw.NOT_JSON, id="cut-off"),
         pytest.param(b"\xff\xfe", Flaw.NOT_JSON, id="not-text"),
         pytest.param(b"", Flaw.NOT_JSON, id="empty"),

@@ -168,7 +168,7 @@ def test_a_slip_of_yaml_in_a_play_says_where_file_and_line_are_told(tmp_path: Pa
                           capture_output=True, text=True, timeout=120, check=False)
     said = " ".join((done.stdout + done.stderr).split())
     assert done.returncode and "Callback dispatch" not in said
-    assert f"the file and the line: tunecheck spec show -i {inventory}" in said
+    assert f" tunecheck spec show -i {inventory}" in said
     shown = subprocess.run([sys.executable, "-m", "tunecheck", "spec", "show", "-i", inventory], cwd=REPOSITORY,
                            capture_output=True, text=True, timeout=120, check=False)
     assert shown.returncode == 2 and f"{file}:" in shown.stderr
