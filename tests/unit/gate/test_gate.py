@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import os
 import shutil
@@ -262,11 +263,11 @@ def test_only_a_regular_file_is_taken_away(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "full").symlink_to("/dev/full")
     for name in ("fifo", "link", "full"):
-        with pytest.raises(UsageError, match="is no regular file, so it cannot hold a pass"):
+        with pytest.raises(UsageError, match=f"^{tmp_path}/{name}: .*{passed.PATH}$"):
             forget_pass(str(tmp_path / name))
-    with pytest.raises(UsageError, match="is a directory"):
+    with pytest.raises(UsageError, match=f"^(--pass )?{tmp_path}: "):
         forget_pass(str(tmp_path))
-    with pytest.raises(UsageError, match="does not exist; create it first"):
+    with pytest.raises(UsageError, match=f"{tmp_path}/none"):
         forget_pass(str(tmp_path / "none/pass.json"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "file", "full", "link"]
     forget_pass(str(tmp_path / "file"))
@@ -280,7 +281,7 @@ def test_the_usual_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "tunecheck").is_dir()
     (tmp_path / "tunecheck").rmdir()
     (tmp_path / "tunecheck").write_text("")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match=f"^{tmp_path}/tunecheck: .*{os.strerror(errno.EEXIST)}"):
         forget_pass(str(tmp_path / "tunecheck/pass.json"))
 
 
