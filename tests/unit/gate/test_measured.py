@@ -95,8 +95,8 @@ def test_what_cannot_be_read_is_no_equal(part: str) -> None:
 
 
 @pytest.mark.parametrize(("found", "state", "says"), [
-    ({}, {"boot_id": known("boot-2", "")}, "gate.measured is each-boot"),
-    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, "gate.measured is each-boot"),
+    ({}, {"boot_id": known("boot-2", "")}, "each-boot"),
+    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, "each-boot"),
     ({"exit_code": 1, "reasons": ("p2p-integrity: GPU0->GPU1: wrong",)}, {}, "p2p-integrity: GPU0->GPU1"),
     ({"exit_code": 4}, {}, "exit code 4"),
     ({"uptime": 1001.0}, {}, "of a later moment of this boot than now"),
