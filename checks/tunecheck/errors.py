@@ -8,7 +8,9 @@ TunecheckError
 
 from __future__ import annotations
 
-__all__ = ["CONTROL_NODE", "GpusInUseError", "ImageUnfitError", "ProbeError", "SpecError", "TrialError",
+from enum import Enum
+
+__all__ = ["CONTROL_NODE", "Flaw", "GpusInUseError", "ImageUnfitError", "ProbeError", "SpecError", "TrialError",
            "TunecheckError", "UsageError"]
 
 #: What to do where only the box's packages are installed, and a verb of the control node was asked for.
@@ -21,16 +23,42 @@ class TunecheckError(Exception):
     exit_code = 2
 
 
-class SpecError(TunecheckError):
-    """The desired state is unusable. ``problems`` holds one sentence per offending variable."""
+class Flaw(Enum):
+    """Why a file of ours (a specification, a pass, a recipe) cannot be used."""
 
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = problems
+    MISSING = "missing"
+    UNREAD = "unread"
+    #: Somebody else than its owner could have written it.
+    UNTRUSTED = "untrusted"
+    NOT_JSON = "not-json"
+    #: JSON, and of something else.
+    OTHER_KIND = "other-kind"
+    OTHER_SCHEMA = "other-schema"
+    #: It has a field that this release does not know.
+    UNKNOWN_FIELD = "unknown-field"
+    WRONG_TYPE = "wrong-type"
+    TOO_DEEP = "too-deep"
+    #: Its content does not fit its digest or seal.
+    ALTERED = "altered"
+    #: The key of its seal is missing, damaged or cannot be read.
+    NO_KEY = "no-key"
+
+
+class SpecError(TunecheckError):
+    """The desired state is unusable. ``problems`` holds one sentence per offending variable; ``flaw`` says what is
+    wrong with a frozen file."""
+
+    def __init__(self, problems: list[str], flaw: Flaw | None = None) -> None:
+        self.problems, self.flaw = problems, flaw
         super().__init__("\n".join(problems))
 
 
 class UsageError(TunecheckError):
-    """The command line asks for something impossible."""
+    """The command line asks for something impossible. ``flaw``: of a file of ours, what is wrong with it."""
+
+    def __init__(self, text: str, flaw: Flaw | None = None) -> None:
+        self.flaw = flaw
+        super().__init__(text)
 
 
 class ProbeError(TunecheckError):

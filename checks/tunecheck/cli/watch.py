@@ -271,17 +271,21 @@ def _address(url: str) -> str:
     if "://" not in url:
         raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
                          f"in front of it, as in --url {_URL}")
-    parts = urllib.parse.urlsplit(url)
+    # What stands before an @ may be a password.
+    parts, shown = urllib.parse.urlsplit(url), url.rpartition("@")[2][:100]
+    wrong = parts.hostname or ""
     try:
-        port = parts.port
         if parts.hostname != "localhost":
             ipaddress.ip_address(parts.hostname or "")
+        wrong = parts.netloc.rpartition("@")[2]
+        port = parts.port
     except ValueError:
-        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: expected an address as a number, as in --url {_URL}"
-                         ) from None
-    if parts.scheme not in ("http", "https") or parts.path not in ("", "/") or parts.query or parts.username:
-        # What stands before an @ may be a password.
-        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: expected scheme, address and port alone, as in "
+        raise UsageError(f"--url {shown}: {wrong[:60]!r}: expected an address as a number, and a port up to 65535, as "
+                         f"in --url {_URL}") from None
+    more = ("@" if parts.username else f"{parts.scheme}:" if parts.scheme not in ("http", "https") else
+            parts.path if parts.path not in ("", "/") else f"?{parts.query}" if parts.query else "")
+    if more:
+        raise UsageError(f"--url {shown}: {more[:60]!r}: expected http:// or https://, address and port alone, as in "
                          f"--url {_URL}")
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"

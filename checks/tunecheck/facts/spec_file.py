@@ -29,7 +29,7 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
     try:
         return usable(load_frozen(content), PATH)
     except SpecError as error:
-        raise SpecError([f"{PATH}: {problem}" for problem in error.problems]) from None
+        raise SpecError([f"{PATH}: {problem}" for problem in error.problems], error.flaw) from None
 
 
 def usable(frozen: Frozen, path: str) -> Frozen:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..util import safe_files
 from . import codec
 
@@ -32,19 +32,20 @@ def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool 
             str(path), _MAX_BYTES, follow=not ours, ours=ours)
     except safe_files.UnsafeFileError as error:
         raise UsageError(f"{path}: is not to be trusted ({error.strerror}); remove it, then {again}" if ours else
-                         f"{path}: cannot be read ({error.strerror}); {again}") from None
+                         f"{path}: cannot be read ({error.strerror}); {again}",
+                         Flaw.UNTRUSTED if ours else Flaw.UNREAD) from None
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}", Flaw.UNREAD) from None
     try:
         document: Any = json.loads(content)
     except (ValueError, RecursionError):
-        raise UsageError(f"{path}: is not JSON; {again}") from None
+        raise UsageError(f"{path}: is not JSON; {again}", Flaw.NOT_JSON) from None
     if not isinstance(document, dict) or document.get("schema") != schema:
-        raise UsageError(f"{path}: is not a {schema}; {again}")
+        raise UsageError(f"{path}: is not a {schema}; {again}", Flaw.OTHER_KIND)
     try:
         return codec.decode(kind, document.get(_word(schema))), document
     except ValueError as error:
-        raise UsageError(f"{path}: is not a usable {_word(schema)} ({error}); {again}") from None
+        raise UsageError(f"{path}: is not a usable {_word(schema)} ({error}); {again}", Flaw.WRONG_TYPE) from None
 
 
 def _word(schema: str) -> str:

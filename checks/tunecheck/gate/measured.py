@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
 from ..facts.typed_file import read_typed, typed_text
@@ -54,7 +54,7 @@ def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
     """Return the measured pass at ``path``. UsageError says why there is none that can be believed; ``again``: how
     another one is made."""
     if not Path(path).exists():
-        raise UsageError(f"no measured pass ({path} does not exist); {again}")
+        raise UsageError(f"no measured pass ({path} does not exist); {again}", Flaw.MISSING)
     found, document = read_typed(path, SCHEMA, MeasuredPass, again, ours=True)
     place = Path(path).parent / _KEY
     try:
@@ -62,13 +62,14 @@ def read(path: str, again: str = passed.again(passed.PATH)) -> MeasuredPass:
     except FileNotFoundError:
         key = b""
     except OSError as error:
-        raise UsageError(f"{path}: cannot be verified, its key {place} cannot be read ({error.strerror}); {again}"
-                         ) from None
+        raise UsageError(f"{path}: cannot be verified, its key {place} cannot be read ({error.strerror}); {again}",
+                         Flaw.NO_KEY) from None
     if len(key) != _KEY_BYTES:
-        raise UsageError(f"{path}: cannot be verified, its key {place} is missing or damaged; {again}")
+        raise UsageError(f"{path}: cannot be verified, its key {place} is missing or damaged; {again}", Flaw.NO_KEY)
     # Over what stands in the file, not over what it was understood as: a field that was left out is an edit too.
     if not hmac.compare_digest(str(document.get("seal")), _seal(document.get("measured"), key)):
-        raise UsageError(f"{path}: was altered, or was written on another box: its seal does not fit; {again}")
+        raise UsageError(f"{path}: was altered, or was written on another box: its seal does not fit; {again}",
+                         Flaw.ALTERED)
     measured: MeasuredPass = found
     return measured
 

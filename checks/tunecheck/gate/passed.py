@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..facts.typed_file import read_typed, typed_text
 from ..model.finding import Finding
 from ..util.text import and_more
@@ -86,6 +86,7 @@ def write(path: str, found: Pass) -> None:
 def read(path: str) -> Pass:
     """Return the pass at ``path``. UsageError says why there is none; the gate stays closed then."""
     if not os.path.lexists(path):
-        raise UsageError(f"no preflight has passed in this boot ({path} does not exist); {again(path)}")
+        raise UsageError(f"no preflight has passed in this boot ({path} does not exist); {again(path)}",
+                         Flaw.MISSING)
     found: Pass = read_typed(path, SCHEMA, Pass, again(path), ours=True)[0]
     return found

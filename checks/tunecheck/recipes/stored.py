@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..facts import codec
 from ..facts.typed_file import read_typed, typed_text
 from .frozen import SCHEMA, Recipe
@@ -34,5 +34,5 @@ def load_recipe(path: str) -> tuple[Recipe, str]:
     digest = digest_of(recipe)
     if document.get("digest") != digest:
         raise UsageError(f"{path}: was altered: it states digest {document.get('digest')}, its content has {digest}; "
-                         f"{_AGAIN}")
+                         f"{_AGAIN}", Flaw.ALTERED)
     return recipe, digest

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from tunecheck.errors import SpecError
+from tunecheck.errors import Flaw, SpecError
 
 from ..util.at_first_use import dataclass
 
@@ -207,12 +207,12 @@ def from_plain(data: Mapping[str, Any]) -> Spec:
 
 def _fill(kind: type, data: object, path: str) -> Any:
     if not isinstance(data, Mapping):
-        raise SpecError([f"{path}: expected an object, found {type(data).__name__}"])
+        raise SpecError([f"{path}: expected an object, found {type(data).__name__}"], Flaw.WRONG_TYPE)
     known = {item.name: item for item in fields(kind)}
     wrong = sorted({str(key) for key in data} - set(known))
     if wrong:
         raise SpecError([f"{path}: {', '.join(wrong)} is not part of {SCHEMA}: written by a newer tunecheck, or "
-                         "altered"])
+                         "altered"], Flaw.UNKNOWN_FIELD)
     neutral = kind()
     values: dict[str, Any] = {}
     for name in known:
@@ -238,31 +238,34 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raw = source if isinstance(source, bytes) else Path(source).read_bytes()
         data = json.loads(raw)
     except OSError as error:
-        raise SpecError([f"{where}: cannot be read ({error.strerror}); {_AGAIN}"]) from error
+        raise SpecError([f"{where}: cannot be read ({error.strerror}); {_AGAIN}"], Flaw.UNREAD) from error
     except ValueError as error:
-        raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"]) from error
+        raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"], Flaw.NOT_JSON) from error
     except RecursionError:
-        raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"]) from None
+        raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"], Flaw.TOO_DEEP) from None
     if not isinstance(data, dict) or "schema" not in data:
-        raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"])
+        raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"],
+                        Flaw.OTHER_KIND)
     if data["schema"] != SCHEMA:
         raise SpecError([f"{where}: states the schema {str(data['schema'])[:60]!r}, this tunecheck reads {SCHEMA!r}; "
-                         f"{_AGAIN}"])
+                         f"{_AGAIN}"], Flaw.OTHER_SCHEMA)
     host, profile, sources = data.get("host"), data.get("profile"), data.get("sources")
     if not isinstance(host, str) or not isinstance(profile, str) or not _texts(sources):
-        raise SpecError([f"{where}: host, profile or sources is missing or of the wrong type; {_AGAIN}"])
+        raise SpecError([f"{where}: host, profile or sources is missing or of the wrong type; {_AGAIN}"],
+                        Flaw.WRONG_TYPE)
     try:
         frozen = Frozen(host=host, profile=profile, spec=from_plain(data.get("spec") or {}), sources=sources)
         digest = frozen.digest
     except SpecError as error:
-        raise SpecError([f"{where}: {problem}; {_AGAIN}" for problem in error.problems]) from error
+        raise SpecError([f"{where}: {problem}; {_AGAIN}" for problem in error.problems], error.flaw) from error
     except TypeError as error:
-        raise SpecError([f"{where}: is not a spec ({error}); {_AGAIN}"]) from error
+        raise SpecError([f"{where}: is not a spec ({error}); {_AGAIN}"], Flaw.WRONG_TYPE) from error
     except RecursionError:
-        raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"]) from None
+        raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"], Flaw.TOO_DEEP) from None
     if data.get("digest") != digest:
         raise SpecError(
-            [f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; {_AGAIN}"]
+            [f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; {_AGAIN}"],
+            Flaw.ALTERED,
         )
     return frozen
 

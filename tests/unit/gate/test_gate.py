@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import os
 import shutil
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 
 from tunecheck.app.gate_pass import forget_pass
 from tunecheck.cli.main import cli
-from tunecheck.errors import UsageError
+from tunecheck.errors import Flaw, UsageError
 from tunecheck.facts.measured_pass import MeasuredPass
 from tunecheck.gate import judge, measured, passed
 from tunecheck.gate.measure import key_now
@@ -173,8 +174,9 @@ def test_a_pass_survives_its_file(tmp_path: Path) -> None:
     passed.write(path, PASS)
     assert passed.read(path) == PASS
     Path(path).write_text("{}")
-    with pytest.raises(UsageError, match="is not a tunecheck/pass/1"):
+    with pytest.raises(UsageError, match=r"\btunecheck/pass/1\b") as refused:
         passed.read(path)
+    assert refused.value.flaw is Flaw.OTHER_KIND
 
 
 def _spec(folder: Path) -> str:
@@ -261,11 +263,11 @@ def test_only_a_regular_file_is_taken_away(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "full").symlink_to("/dev/full")
     for name in ("fifo", "link", "full"):
-        with pytest.raises(UsageError, match="is no regular file, so it cannot hold a pass"):
+        with pytest.raises(UsageError, match=f"^{tmp_path}/{name}: .*{passed.PATH}$"):
             forget_pass(str(tmp_path / name))
-    with pytest.raises(UsageError, match="is a directory"):
+    with pytest.raises(UsageError, match=f"^(--pass )?{tmp_path}: "):
         forget_pass(str(tmp_path))
-    with pytest.raises(UsageError, match="does not exist; create it first"):
+    with pytest.raises(UsageError, match=f"{tmp_path}/none"):
         forget_pass(str(tmp_path / "none/pass.json"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "file", "full", "link"]
     forget_pass(str(tmp_path / "file"))
@@ -279,7 +281,7 @@ def test_the_usual_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "tunecheck").is_dir()
     (tmp_path / "tunecheck").rmdir()
     (tmp_path / "tunecheck").write_text("")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match=f"^{tmp_path}/tunecheck: .*{os.strerror(errno.EEXIST)}"):
         forget_pass(str(tmp_path / "tunecheck/pass.json"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Flaw, UsageError
 from tunecheck.recipes.frozen import Canary, Engine, Expected, Image, Model, Recipe
 from tunecheck.recipes.stored import digest_of, load_recipe, to_json
 
@@ -22,21 +22,23 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert load_recipe(str(file)) == (RECIPE, digest_of(RECIPE))
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    (lambda text: text.replace('"0000', '"1000'), "was altered"),
-    (lambda text: text.replace("tunecheck/recipe/1", "tunecheck/recipe/2"), "is not a tunecheck/recipe/1"),
-    (lambda text: text.replace('"status"', '"state"'), "is not a usable recipe"),
-    (lambda text: text[:-5], "is not JSON"),
-    (lambda text: "[" * 100_000, "is not JSON"),
-    (lambda text: json.dumps([text]), "is not a tunecheck/recipe/1"),
+@pytest.mark.parametrize(("change", "flaw"), [
+    (lambda text: text.replace('"0000', '"1000'), Flaw.ALTERED),
+    (lambda text: text.replace("tunecheck/recipe/1", "tunecheck/recipe/2"), Flaw.OTHER_KIND),
+    (lambda text: text.replace('"status"', '"state"'), Flaw.WRONG_TYPE),
+    (lambda text: text[:-5], Flaw.NOT_JSON),
+    (lambda text: "[" * 100_000, Flaw.NOT_JSON),
+    (lambda text: json.dumps([text]), Flaw.OTHER_KIND),
 ])
-def test_anything_else_is_refused(tmp_path: Path, change: object, says: str) -> None:
+def test_anything_else_is_refused(tmp_path: Path, change: object, flaw: Flaw) -> None:
     file = tmp_path / "recipe.json"
     file.write_text(change(to_json(RECIPE)))  # type: ignore[operator]
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=r"recipe\.json: ") as refused:
         load_recipe(str(file))
+    assert refused.value.flaw is flaw
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"none\.json: ") as refused:
         load_recipe(str(tmp_path / "none.json"))
+    assert refused.value.flaw is Flaw.UNREAD

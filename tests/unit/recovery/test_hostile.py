@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.unit.recovery.test_act import Box1, _at_once, asked, box, way  # noqa: F401
-from tests.unit.recovery.test_page import EVIL, _recover, place, record  # noqa: F401
+from tests.unit.recovery.test_page import EVIL, MISSING, _recover, place, record  # noqa: F401
 
 from tunecheck.cli import recover as verb
 from tunecheck.recovery import evidence, journal
@@ -97,7 +97,7 @@ def test_signs_that_steer_a_terminal_are_not_told(place: Path) -> None:  # noqa:
 def test_an_incident_with_a_path_for_a_name_is_no_folder(place: Path, name: str) -> None:  # noqa: F811
     journal.Journal().append(record(Step.NOTICED, 900, name=name))
     page = place / "page.html"
-    assert _recover("--html", str(page))[0] == 0 and "Evidence is missing" in page.read_text()
+    assert _recover("--html", str(page))[0] == 0 and MISSING in page.read_text()
 
 
 @pytest.mark.parametrize("moved", ["1" + "0" * 400, "NaN", "Infinity", "true"])

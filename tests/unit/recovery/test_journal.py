@@ -62,7 +62,7 @@ def test_where_the_disk_takes_nothing_run_does(tmp_path: Path) -> None:
     (tmp_path / "run/journal.jsonl").unlink()
     (tmp_path / "run").rmdir()
     (tmp_path / "run").write_text("")
-    with pytest.raises(OSError, match="File exists"):
+    with pytest.raises(FileExistsError):
         journal.append(record(Step.STARTING))
 
 

@@ -23,6 +23,8 @@ from tunecheck.report.html.shell import policy
 WHEN = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 EVIL = "</script><script>window.hit=1</script><img src=x onerror='window.hit=1'>\"'&\x1b[31m\u202e{{7*7}}"
 AT = 1_795_000_000.0
+#: What the page holds where evidence is missing.
+MISSING = '<p class="failed">'
 
 
 def record(step: Step, after: float = 0.0, why: Why = Why.NONE, text: str = "", name: str = "a-1",
@@ -51,7 +53,8 @@ def page(last: Step = Step.SERVING, evidence: Evidence | None = None, **more: An
 @pytest.mark.parametrize("last", list(Step))
 def test_every_end_has_a_page(last: Step) -> None:
     text = page(last)
-    assert text.startswith("<!DOCTYPE html>") and "What was done" in text and text.count("<svg") == 6
+    assert text.startswith("<!DOCTYPE html>") and 'id="done"' in text and text.count("<svg") == 6
+    assert MISSING not in text
 
 
 def test_it_says_who_and_for_how_long_nobody_was_served() -> None:
@@ -111,7 +114,7 @@ def test_rates_are_those_of_the_samples() -> None:
 def test_of_eight_gpus_three_lines_are_drawn_and_all_values_told() -> None:
     text = page(evidence=Evidence({}, tuple(rows(8))))
     assert all(f">{name}</text>" in text for name in ("lowest", "median", "highest"))
-    assert "0000:0a:00.0" in text and "Of 8 GPUs" in text
+    assert "0000:0a:00.0" in text and "8 GPUs" in text
 
 
 def test_a_gap_is_a_gap_and_a_counter_that_fell_is_no_rate() -> None:
@@ -163,25 +166,28 @@ def test_the_newest_incident_and_a_named_one(place: Path) -> None:
     target = place / "page.html"
     assert _recover("--html", str(target)) == (0, f"HTML: {target}\n")
     text = target.read_text()
-    assert "b-2" in text and "processes.json: is not whole." in text and "<svg" in text
+    assert "b-2" in text and f"{MISSING}" in text and "</b> processes.json: " in text and "<svg" in text
     assert target.stat().st_mode & 0o777 == 0o600
     assert _recover("--html", str(target), "a-1")[0] == 0
     text = target.read_text()
-    assert "a-1" in text and "Evidence is missing" in text and "<svg" not in text
+    assert "a-1" in text and MISSING in text and f"{place}/incidents/a-1: " in text and "<svg" not in text
 
 
 @pytest.mark.parametrize(("arguments", "says"), [
-    (["--html", "{}/page.html", "c-3"], "no such incident"), (["a-1"], "an incident is for --html FILE"),
-    (["--html", "{}/none/page.html"], "none"), (["--html", "{}/page.html", "../../etc"], "no such incident")])
-def test_wrong_input_writes_nothing(place: Path, arguments: list[str], says: str) -> None:
+    (["--html", "{}/page.html", "c-3"], ("c-3: ", "tunecheck recover --list")),
+    (["a-1"], ("a-1: ", "tunecheck recover --html page.html a-1")), (["--html", "{}/none/page.html"], ("/none",)),
+    (["--html", "{}/page.html", "../../etc"], ("../../etc: ", "tunecheck recover --list"))])
+def test_wrong_input_writes_nothing(place: Path, arguments: list[str], says: tuple[str, ...]) -> None:
     code, said = _recover(*(each.format(place) for each in arguments))
-    assert code != 0 and says in said and not (place / "page.html").exists()
+    assert code != 0 and all(each in said for each in says) and not (place / "page.html").exists()
 
 
 def test_evidence_that_somebody_planted_is_not_read(place: Path) -> None:
-    (place / "incidents/b-2/stall.json").unlink()
-    (place / "incidents/b-2/stall.json").symlink_to("/etc/shadow")
+    """Whole evidence behind a link would be told as this incident's."""
+    planted = (place / "incidents/b-2/stall.json").rename(place / "planted.json")
+    (place / "incidents/b-2/processes.json").write_text("[]")
+    (place / "incidents/b-2/stall.json").symlink_to(planted)
     found = kept.read("b-2", str(place / "incidents"))
-    assert "a link, not a regular file" in found.why_not and found.timeline == ()
+    assert found.why_not.startswith("stall.json: ") and (found.watch, found.timeline) == ({}, ())
     (place / "incidents/c-3").symlink_to("/etc")
     assert kept.read("c-3", str(place / "incidents")).files == ()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tunecheck.recovery.unit import seconds_of
+from tunecheck.util.safe_files import UnsafeFileError
 from tunecheck.watch import request
 from tunecheck.watch.request import Drained, Request
 
@@ -34,15 +35,25 @@ def test_one_of_a_watch_that_did_not_know_the_field_is_read(tmp_path: Path, miss
 
 
 @pytest.mark.parametrize("change", [
-    {"schema": "other"}, {"incident": "../../etc"}, {"incident": ""}, {"incident": "a/b"}, {"incident": None},
-    {"incident": "x" * 61}, {"moved": []}, {"moved": {"": "many"}}, {"document": []}, {"timeline": {}}, {"unit": 1},
-    {"url": None}, {"boot_id": []}])
+    {"schema": "other"}, {"incident": None}, {"moved": []}, {"moved": {"": "many"}}, {"document": []}, {"timeline": {}},
+    {"unit": 1}, {"url": None}, {"boot_id": []}])
 def test_what_the_watch_did_not_write_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    assert request.SCHEMA in _refused(tmp_path, change)
+
+
+@pytest.mark.parametrize("name", ["../../etc", "", "a/b", "x" * 61, "\u0661"])
+def test_a_document_of_the_watch_with_an_incident_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    assert request.SCHEMA not in _refused(tmp_path, {"incident": name})
+
+
+def _refused(tmp_path: Path, change: dict[str, object]) -> str:
     path = tmp_path / "stall.json"
     request.leave(GOOD, str(path))
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(ValueError, match=r"document|incident"):
+    with pytest.raises(ValueError, match=r".") as caught:
         request.read(str(path))
+    assert type(caught.value) is ValueError, "no error of JSON"
+    return str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 9000, "\xff"])
@@ -58,7 +69,7 @@ def test_one_that_others_may_write_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "stall.json"
     request.leave(GOOD, str(path))
     path.chmod(0o622)
-    with pytest.raises(OSError, match="others than its owner may write"):
+    with pytest.raises(UnsafeFileError, match=r"\b0622\b"):
         request.read(str(path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_show_prints_every_value_and_with_sources_its_origin(monkeypatch: pytest
     plain, result = run("show", "-i", BOX1), run("show", "-i", BOX1, "--sources")
     assert (plain.exit_code, result.exit_code) == (0, 0), result.stderr
     assert plain.stderr == result.stderr
-    assert "6 lines are still marked CHANGE" in plain.stderr and plain.stderr.count("warning: ") == 1
+    assert re.search(r"\b6\b.* CHANGE ", plain.stderr) and plain.stderr.count("warning: ") == 1
     lines = result.stdout.splitlines()
     assert lines[0].startswith("box1  profile rtx-pro-6000-switch  sha256:")
     origins = {path[2:].split(" = ")[0].strip(): source.strip() for path, source in zip(lines[1::2], lines[2::2],
@@ -54,7 +55,7 @@ def test_show_warns_of_what_has_no_effect(box: Path) -> None:
     (box / "host_vars/box1.yml").rename(box / "host_vars/box2.yml")
     result = run("show", "-i", str(box))
     assert result.exit_code == 0
-    assert "box2.yml: no host of this inventory is called box2" in result.stderr
+    assert f"warning: {box}/host_vars/box2.yml: " in result.stderr
     assert f"mv {box}/host_vars/box2.yml {box}/host_vars/box1.yml" in result.stderr
 
 
@@ -83,42 +84,42 @@ def refused(result: Result, *texts: str) -> None:
 
 
 def test_inventory_path_wrong() -> None:
-    refused(run("show", "-i", "inventory/nope"), "'inventory/nope' does not exist", "inventory/box1")
+    refused(run("show", "-i", "inventory/nope"), "'inventory/nope'", "inventory/box1")
 
 
 def test_host_mistyped() -> None:
-    refused(run("show", "-i", BOX1, "--host", "bxo1"), "no host 'bxo1'", "did you mean box1?")
+    refused(run("show", "-i", BOX1, "--host", "bxo1"), "'bxo1'", "box1?")
 
 
 def test_host_without_a_spec(box: Path) -> None:
     (box / "group_vars" / "inference.yml").unlink()
-    refused(run("show", "-i", str(box)), "box1: box_spec: host box1 has none", "host_vars/box1.yml")
+    refused(run("show", "-i", str(box)), "box1: box_spec: ", "host_vars/box1.yml", "-l")
 
 
 def test_host_without_any_variable() -> None:
-    refused(run("show", "-i", "lonely,"), "host lonely has none")
+    refused(run("show", "-i", "lonely,"), "lonely: box_spec: ", "host_vars/lonely.yml", "-l")
 
 
 def test_off_without_quotes(box: Path) -> None:
     (box / "group_vars" / "inference.yml").write_text("box_spec: {profile: lab, iommu: off}\n", encoding="utf-8")
-    refused(run("show", "-i", str(box)), "box1: box_spec.iommu: YAML read the unquoted word off", 'iommu: "off"')
+    refused(run("show", "-i", str(box)), "box1: box_spec.iommu: ", 'iommu: "off"')
 
 
 def test_yaml_broken_names_file_and_line(box: Path) -> None:
     broken = box / "group_vars" / "inference.yml"
     broken.write_text("box_spec:\n  profile: lab\n iommu: off\n", encoding="utf-8")
-    refused(run("show", "-i", str(box)), f"{broken}:3:", "Ansible cannot read inventory")
+    refused(run("show", "-i", str(box)), f"{broken}:3:", f" {box}")
 
 
 def test_inventory_empty(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {}}\n", encoding="utf-8")
-    refused(run("show", "-i", str(tmp_path)), "has no hosts")
+    refused(run("show", "-i", str(tmp_path)), str(tmp_path), "hosts.yml")
 
 
 def test_ansible_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    refused(run("show", "-i", BOX1), "ansible-inventory is not installed here", "make setup")
+    refused(run("show", "-i", BOX1), "ansible-inventory", "make setup")
 
 
 def test_freeze() -> None:
@@ -128,17 +129,19 @@ def test_freeze() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stdin", "says"),
+    ("stdin", "says", "lacks"),
     [
-        ("", "stdin is not JSON"),
-        ("[]", "stdin holds something else"),
-        ('{"box_specs": {}}', "stdin holds something else"),
-        ("{}", "host box1 has none"),
-        ('{"box_spec": {"profile": "lab", "iommu": false}}', 'iommu: "off"'),
+        ("", ("line 1 column 1", '"box_spec_host": {...}'), "host_vars"),
+        ("[]", ('"box_spec_host": {...}',), "column"),
+        ('{"box_specs": {}}', ('"box_spec_host": {...}',), "column"),
+        ("{}", ("box_spec: ", "host_vars/box1.yml"), "box_spec_host"),
+        ('{"box_spec": {"profile": "lab", "iommu": false}}', ("box_spec.iommu: ", 'iommu: "off"'), "box_spec_host"),
     ],
 )
-def test_freeze_refuses(stdin: str, says: str) -> None:
-    refused(run("freeze", "--host", "box1", stdin=stdin), says)
+def test_freeze_refuses(stdin: str, says: tuple[str, ...], lacks: str) -> None:
+    result = run("freeze", "--host", "box1", stdin=stdin)
+    refused(result, *says)
+    assert lacks not in result.stderr
 
 
 def test_schema_is_for_inventory_files() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tunecheck.parsers.kernel.kernel_params import release_of, unparsed
-from tunecheck.spec.kernel_params import INEFFECTIVE, PCI_WORDS, conflicts, name_of, problems
+from tunecheck.spec.kernel_params import INEFFECTIVE, PCI_WORDS, VALUES, conflicts, name_of, problems
 
 CHECKS = Path(__file__).parents[3] / "checks"
 
@@ -66,18 +67,28 @@ def test_conflicts(tokens: list[str], indexes: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("word", "says"), [
-    ("pci=noacs", "disable_acs_redir=pci:0:0"), ("pci=realoc", "did you mean pci=realloc?"), ("pci", "needs a value"),
-    ("pci=00:02.0", "join devices with ';'"), ("pci=pcie_aspm=off", "write pcie_aspm=off"),
-    ("pci=NOMSI", "no mainline"),
-    ("amd_iommu=on", "leave the parameter out"), ("amd-iommu=pt", "iommu=pt"), ("iommu=on", "leave the parameter out"),
-    ("intel_iommu=on,pt", "iommu=pt"), ("pcie_aspm=performance", "pcie_aspm.policy=performance"),
-    ("pcie_aspm.policy=fast", "powersupersave"), ("pcie_ports=on", "dpc-native"), ("intremap=of", "known values"),
-    ("iomu=pt", "iommu=pt?"), ("pcie_asmp=off", "pcie_aspm=off?"), ("realloc", "write pci=realloc"),
-    ("noacs", "nor pci=noacs"), ("pcie_acs_override=downstream", "out-of-tree"),
-    ("pci=config_acs=0000000@pci:0:0", "from 6.11 on, this one is 6.8"),
+    ("pci=noacs", "disable_acs_redir=pci:0:0"), ("pci=realoc", "pci=realloc?"), ("pci", "pci=realloc"),
+    ("pci=00:02.0", "';'"), ("pci=pcie_aspm=off", "pcie_aspm"),
+    ("amd_iommu=on", "AMD IOMMU"), ("amd-iommu=pt", "`iommu=pt`"),
+    ("intel_iommu=on,pt", "`iommu=pt`"), ("pcie_aspm=performance", "pcie_aspm.policy=performance"),
+    ("pcie_aspm.policy=fast", "powersupersave"), ("pcie_ports=on", "dpc-native"), ("intremap=of", "no_x2apic_optout"),
+    ("iomu=pt", "iommu=pt?"), ("pcie_asmp=off", "pcie_aspm=off?"), ("realloc", "pci=realloc"),
+    ("noacs", "pci=noacs"), ("pcie_acs_override=downstream", "(Proxmox, Zen)"),
 ])
 def test_words_that_no_kernel_parses(word: str, says: str) -> None:
     assert says in unparsed(word, (6, 8))
+
+
+@pytest.mark.parametrize("word", ["pci=NOMSI", "amd_iommu=on", "iommu=on"])
+def test_where_nothing_is_to_be_written_instead_nothing_is_advised(word: str) -> None:
+    """Neither a near name nor the list of values."""
+    said = unparsed(word, (6, 8))
+    assert said and "?" not in said and not {*VALUES["iommu"], *VALUES["amd_iommu"]} & {*re.findall(r"\w+", said)} - {
+        "off", "on", "force"}
+
+
+def test_a_word_that_is_younger_than_the_kernel_names_both() -> None:
+    assert re.findall(r"\b\d+\.\d+\b", unparsed("pci=config_acs=0000000@pci:0:0", (6, 8))) == ["6.11", "6.8"]
 
 
 @pytest.mark.parametrize("word", [

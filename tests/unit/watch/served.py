@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,15 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from tunecheck.watch.model import Code
+from tunecheck.watch.tell import MEANING
+
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def tells(line: str, code: Code) -> bool:
+    """Whether a line tells of this code, in whatever words it has."""
+    return re.search(".*".join(map(re.escape, re.split(r"\{[^}]*\}", MEANING[code]))), line) is not None
 
 
 class Served:

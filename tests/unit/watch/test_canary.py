@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.engine import models
 from tests.unit.serving.engines import engine
-from tests.unit.watch.served import Watching
+from tests.unit.watch.served import Watching, tells
 from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, RESTS
 
 from tunecheck.host.nvml_samples import GpuSample
@@ -368,7 +368,7 @@ def test_a_dead_scheduler_behind_a_healthy_health_is_seen(tmp_path: Path) -> Non
                 time.sleep(0.1)
                 server.tokens += server.asked
             server.says = ""
-            assert "two short questions" in watching.until("stalled", 90)
+            assert tells(watching.until("stalled", 90), Code.CANARY_SILENT)
             server.says = "42"
             server.tokens += 1
             watching.until("idle", 90)
@@ -381,7 +381,7 @@ def test_a_real_engine_without_metrics_is_watched_by_its_answers(tmp_path: Path)
     with engine(models.GOOD, metrics="0") as found:
         watching = Watching("--url", found.base, *FAST, "--accepted", _keep(tmp_path))
         try:
-            assert "was answered" in watching.until("serving", 90)
+            assert tells(watching.until("serving", 90), Code.CANARY_ALONE)
             found.process.send_signal(signal.SIGSTOP)
             watching.until("stalled", 120)
             found.process.send_signal(signal.SIGCONT)

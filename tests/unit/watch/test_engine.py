@@ -14,7 +14,9 @@ from contextlib import contextmanager
 import pytest
 from tests.engine import models
 from tests.unit.serving.engines import Engine, engine
-from tests.unit.watch.served import Watching
+from tests.unit.watch.served import Watching, tells
+
+from tunecheck.watch.model import Code
 
 pytest.importorskip("xllamacpp")
 FAST = ("--interval", "0.5s", "--stall", "6s", "--spin", "3s", "--silent", "4s")
@@ -50,7 +52,7 @@ def test_a_stopped_engine_is_seen_and_its_return_too() -> None:
         try:
             watching.until("serving (1 running)")
             found.process.send_signal(signal.SIGSTOP)
-            assert "have given no answer" in watching.until("stalled")
+            assert tells(watching.until("stalled"), Code.METRICS_SILENT)
             found.process.send_signal(signal.SIGCONT)
             watching.until("serving")
             found.process.kill()
@@ -75,6 +77,6 @@ def test_an_engine_without_metrics_is_not_known() -> None:
     with engine(models.GOOD, metrics="0") as found:
         watching = Watching("--url", found.base, *FAST)
         try:
-            assert "start it with its metrics" in watching.until("unknown")
+            assert tells(watching.until("unknown"), Code.NO_METRICS)
         finally:
             watching.end()
