@@ -38,6 +38,8 @@ class ActionModule(ActionBase):
         # A message must not hold what a foreign answer echoes.
         if asked["password"]:
             answer["sentence"] = answer["sentence"].replace(asked["password"], "***")
+        if not answer["sentence"].endswith((".", "?")):
+            answer["sentence"] += "."
         result.update(answer, changed=answer["sent"])
         return result
 

@@ -218,7 +218,7 @@ class CallbackModule(CallbackBase):
     def _bmc(bmc):
         if not bmc.get("usable"):
             return (f"its BMC is not usable ({bmc.get('code')}): {bmc.get('sentence')}"
-                    + ("" if bmc.get("policy") == "never" else "; the run would stop before the reboot"))
+                    + ("" if bmc.get("policy") == "never" else " The run would stop before the reboot"))
         done = {"auto": "the run power-cycles it", "confirm": "the run asks you, then power-cycles it"}
         return (f"{done.get(bmc.get('policy'), 'the run says the command for a power cycle')} through its BMC "
                 f"{bmc.get('address')} (usable, system {bmc.get('identity')})")

@@ -49,8 +49,8 @@ def answer(state: str, request: Request) -> dict[str, Any]:
         Code.USABLE: f"the BMC {request.address} can power-cycle {name}: {system.reset}; it is {system.power.lower()}",
         Code.CYCLED: f"the BMC {request.address} power-cycled {name}: {system.reset}",
         Code.SWITCHED_ON: f"{name} was off; the BMC {request.address} switched it on",
-        Code.UNSURE: f"the BMC {request.address} was asked to power-cycle {name} and did not say that it did: it was not "
-                     "asked again, as it may have done it. Look whether the box boots",
+        Code.UNSURE: f"the BMC {request.address} was asked to power-cycle {name} and did not say that it did: it was "
+                     "not asked again, as it may have done it. Look whether the box boots",
     }[code]
     return {"code": code.value, "sentence": sentence, "usable": True, "sent": code in SENT, "identity": system.identity,
             "serial": system.serial, "uuid": system.uuid, "system": system.id, "name": system.name,

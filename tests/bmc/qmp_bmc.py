@@ -1,6 +1,6 @@
 """A BMC for a QEMU: sushy-tools' Redfish emulator over TLS, with a driver that speaks QMP in place of libvirt.
 
-    python -m lab.bmc FOLDER UUID --certificate FILE --key FILE --users FILE [--serial TEXT]
+    python -m tests.bmc.qmp_bmc FOLDER UUID --certificate FILE --key FILE --users FILE [--serial TEXT]
 
 prints the port of 127.0.0.1 that it listens on, and serves until it is ended. FOLDER holds the socket `qmp.sock`."""
 

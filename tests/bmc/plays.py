@@ -1,0 +1,64 @@
+"""Plays against a box that does not answer, behind a BMC that does."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.bmc.conftest import Bmc
+from tests.bmc.emulator import PASSWORD, ROOT, USER
+
+
+def _command(tmp_path: Path, bmc: Bmc, playbook: str, host: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+    # Port 9 (discard) of this machine: a box that does not answer.
+    variables = {"ansible_host": "127.0.0.1", "ansible_port": 9, "boot_trial_bmc_address": bmc.address,
+                 "boot_trial_bmc_user": USER, "boot_trial_bmc_ca_file": str(bmc.shown.file)} | host
+    inventory = tmp_path / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": {"box": variables}}}))
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
+                   "TUNECHECK_BMC_PASSWORD": PASSWORD}
+    return [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(inventory)], environment
+
+
+def play(tmp_path: Path, bmc: Bmc, *arguments: str, playbook: str = "playbooks/power_cycle.yml",
+         **host: Any) -> subprocess.CompletedProcess[str]:
+    """Without a terminal, and as talkative as Ansible gets: the password is nowhere in it."""
+    argv, environment = _command(tmp_path, bmc, playbook, host)
+    done = subprocess.run([*argv, "-vvvv", *arguments], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=240, check=False)
+    assert PASSWORD not in done.stdout + done.stderr, "the password is shown"
+    return done
+
+
+def at_terminal(tmp_path: Path, bmc: Bmc, asks: str, typed: str, *arguments: str) -> str:
+    """A person who types ``typed`` when the play ``asks``; what the terminal showed."""
+    argv, environment = _command(tmp_path, bmc, "playbooks/power_cycle.yml", {})
+    ours, theirs = pty.openpty()
+    shown, answered, end = b"", False, time.monotonic() + 240
+    with subprocess.Popen([*argv, *arguments], cwd=ROOT, env={**environment, "TERM": "dumb"}, stdin=theirs, stdout=theirs,
+                          stderr=theirs, start_new_session=True,
+                          preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as child:
+        os.close(theirs)
+        with contextlib.suppress(OSError):      # the terminal's end
+            while part := os.read(ours, 65536):
+                assert time.monotonic() < end, shown
+                shown += part
+                if not answered and asks.encode() in shown:
+                    os.write(ours, f"{typed}\r".encode())
+                    answered = True
+    os.close(ours)
+    assert answered and child.returncode == 2, shown.decode(errors="replace")   # nothing comes back on port 9
+    return " ".join(shown.decode(errors="replace").split())
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    return " ".join(done.stdout.split())
