@@ -1,6 +1,8 @@
-"""What the role boot_trial does when a box does not come back from its reboot. The BMC's emulator and the QEMU behind it
-are real; the box is this one, with modules that answer as a box that hangs until it is reset. Ansible never reboots over
-a local connection: that failure stands for the reboot that nobody came back from."""
+"""What the role boot_trial does when a box does not come back from its reboot.
+
+The BMC's emulator and the QEMU behind it are real; the box is this one, with modules that answer as a box that hangs
+until it is reset. Ansible never reboots over a local connection: that failure stands for the reboot that nobody came
+back from."""
 
 from __future__ import annotations
 
