@@ -16,6 +16,8 @@ from pathlib import Path
 
 import bcrypt
 
+from lab import process
+
 ROOT = Path(__file__).resolve().parents[2]
 USER, PASSWORD = "operator", "s3cret-Word-9"
 EVENTS = "events.sock"
@@ -50,6 +52,7 @@ def emulator(folder: Path, machine: Path, uuid: str, shown: Certificate, serial:
             "--users", users, "--serial", serial]
     with open(folder / "emulator.log", "wb") as log:
         child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True,
+                                 preexec_fn=process.tie_to_parent(),
                                  env={**os.environ, "PYTHONPATH": f"{ROOT / 'checks'}{os.pathsep}{ROOT}"})
     try:
         assert child.stdout is not None
@@ -74,7 +77,8 @@ class Guest:
         argv = ["qemu-system-x86_64", "-display", "none", "-nodefaults", "-M", "q35", "-m", "64", "-uuid", uuid,
                 "-drive", "file=hangs.img,format=raw",
                 *("-qmp", "unix:qmp.sock,server=on,wait=off"), *("-qmp", f"unix:{EVENTS},server=on,wait=on")]
-        self._child = subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL)
+        self._child = subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL,
+                                       preexec_fn=process.tie_to_parent())
         try:
             self._listener = self._listen()
         except BaseException:
