@@ -56,6 +56,11 @@ def test_a_wrong_bmc_is_found_while_the_box_is_up(quiet: Bmc, tmp_path: Path, po
     assert "Nothing was rebooted; what was staged stays staged" in said(done)
 
 
+def test_a_policy_without_a_bmc_is_told(quiet: Bmc, tmp_path: Path) -> None:
+    done = role(tmp_path, quiet, "--check", boot_trial_power_cycle="auto", boot_trial_bmc_address="")
+    assert done.returncode == 0 and "boot_trial_power_cycle: auto has no effect on box" in said(done), done.stdout
+
+
 def test_a_bmc_that_may_do_nothing_stops_nothing(quiet: Bmc, tmp_path: Path) -> None:
     done = role(tmp_path, quiet, serials=("OTHER-1",))
     assert "is the BMC of another machine" in said(done), done.stdout
