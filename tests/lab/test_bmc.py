@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.bmc.emulator import PASSWORD, USER, certificate, emulator
-from tests.lab.box import Box
+from tests.lab.box import Box, until
 from tests.lab.conftest import MakeBox
 
 PLAY = "playbooks/provision.yml"
@@ -49,9 +49,13 @@ def lab(shared_box: MakeBox, tmp_path_factory: pytest.TempPathFactory) -> Iterat
                     "boot_trial_bmc_password": PASSWORD, "boot_trial_bmc_fingerprint": shown.fingerprint}
 
 
+def write(box: Box, path: str, text: str) -> None:
+    box.ssh(f"cat >{path} <<'END'\n{text}END\nchmod 755 {path}")
+
+
 def hangs(box: Box, **variables: str) -> None:
-    for path, text in (("/usr/local/sbin/hang", HANG), ("/etc/systemd/system/hang.service", UNIT)):
-        box.ssh(f"cat >{path} <<'END'\n{text}END\nchmod 755 {path}")
+    write(box, "/usr/local/sbin/hang", HANG)
+    write(box, "/etc/systemd/system/hang.service", UNIT)
     box.ssh("ln -sf ../hang.service /etc/systemd/system/multi-user.target.wants/")
     boot = {"timeout_seconds": 150, "confirm_seconds": 160}
     box.set_spec({"kernel": {"cmdline": ["pci=noacs", "tunecheck_lab.hang=1"]}, "boot": boot}, **variables)
@@ -88,8 +92,10 @@ def test_a_box_that_hangs_is_power_cycled_by_hand(lab: tuple[Box, dict[str, str]
     confirmed = ("-e", f"power_cycle_confirm={UUID}")
     run = box.playbook(*confirmed, playbook="playbooks/power_cycle.yml")
     assert run.rc == 2 and "answers by ssh" in run.stdout and "power_cycle_although_up=true" in run.stdout, run
-    boots = box.console().count("Linux version ")
-    box.ssh("setsid /usr/local/sbin/hang >/dev/null 2>&1 </dev/null &", check=False)
+    boots, seen = box.console().count("Linux version "), len(box.console())
+    write(box, "/usr/local/sbin/hang", HANG)
+    box.ssh("(sleep 3; exec setsid /usr/local/sbin/hang) >/dev/null 2>&1 </dev/null &")
+    until(lambda: "tunecheck_lab: hangs now" in box.console()[seen:], "it never hung")
     run = box.playbook(*confirmed, playbook="playbooks/power_cycle.yml", timeout=1500)
     assert run.rc == 0 and "on its default boot entry" in " ".join(run.stdout.split()), run
     assert box.console().count("Linux version ") == boots + 1
