@@ -57,12 +57,13 @@ class Machine:
 
     def up(
         self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None,
-        watchdog: bool = False, firmware: str = "bios",
+        watchdog: bool = False, firmware: str = "bios", uuid: str = "",
     ) -> None:  # fmt: skip
         """Start the machine on a fresh overlay of the image `base` (default: the base image).
 
         With `tie` it ends with this process, however that ends; with `watchdog` it has a hardware watchdog that resets
-        it, Intel's 6300ESB. ``firmware`` is one of `uefi.KINDS`; every machine starts with fresh UEFI variables."""
+        it, Intel's 6300ESB; with `uuid` DMI says that one. ``firmware`` is one of `uefi.KINDS`; every machine starts
+        with fresh UEFI variables."""
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "
@@ -78,7 +79,8 @@ class Machine:
         self._rotate_consoles()
         try:
             self._start(layout, iommu, tie, base, [*(layouts.WATCHDOG if watchdog else []),
-                                                   *uefi.arguments(firmware, self.folder)])
+                                                   *uefi.arguments(firmware, self.folder),
+                                                   *(["-uuid", uuid] if uuid else [])])
         except BaseException:
             self.down()
             raise

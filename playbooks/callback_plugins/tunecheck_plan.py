@@ -65,7 +65,7 @@ class Box:
     """What was seen of one host."""
 
     def __init__(self):
-        self.spec, self.info, self.trial, self.watchdog = {}, {}, {}, {}
+        self.spec, self.info, self.trial, self.watchdog, self.bmc = {}, {}, {}, {}, {}
         self.changed, self.refused, self.kept_out = [], "", ""
 
 
@@ -122,6 +122,8 @@ class CallbackModule(CallbackBase):
             box.spec, self._frozen = facts["box_spec_frozen"].get("spec", {}), True
         if "kernel_cmdline_watchdog" in facts:
             box.watchdog = facts["kernel_cmdline_watchdog"]
+        if "boot_trial_bmc" in facts:
+            box.bmc = facts["boot_trial_bmc"]
         if "boot_trial_needs_reboot" in facts:
             box.trial = facts
         if task.action.endswith("box_info") and not box.info:
@@ -187,6 +189,8 @@ class CallbackModule(CallbackBase):
             lines.append(f"  would reboot: {self._reboot(box)}")
             if box.trial.get("boot_trial_on_trial") and box.watchdog.get("code") in _WATCHDOG:
                 lines.append(f"  if the trial hangs: {_WATCHDOG[box.watchdog['code']].format(**box.watchdog)}")
+            if box.bmc:
+                lines.append(f"  if it does not come back: {self._bmc(box.bmc)}")
         else:
             lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
         given = "".join(f" -i {shlex.quote(_shorter(each))}" for each in context.CLIARGS.get("inventory") or ())
@@ -209,6 +213,15 @@ class CallbackModule(CallbackBase):
             return f"no, while it is in use ({', '.join(busy[:3])}); the run would stop there"
         on_trial = box.trial.get("boot_trial_on_trial")
         return "once, on trial: the old entry stays the default until the box is proven" if on_trial else "once"
+
+    @staticmethod
+    def _bmc(bmc):
+        if not bmc.get("usable"):
+            return (f"its BMC is not usable ({bmc.get('code')}): {bmc.get('sentence')}"
+                    + ("" if bmc.get("policy") == "never" else " The run would stop before the reboot"))
+        done = {"auto": "the run power-cycles it", "confirm": "the run asks you, then power-cycles it"}
+        return (f"{done.get(bmc.get('policy'), 'the run says the command for a power cycle')} through its BMC "
+                f"{bmc.get('address')} (usable, system {bmc.get('identity')})")
 
     def _show(self, lines):
         width = max(40, min(int(os.environ.get("COLUMNS") or 80), 120))

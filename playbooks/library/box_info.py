@@ -36,6 +36,7 @@ trial_ended:
     reason is not_confirmed, not_proven or did_not_come_up.
   type: dict
   returned: always
+identity: {description: "What DMI calls this machine, as {serials, uuid}.", type: dict, returned: always}
 busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
 gpus: {description: PCI addresses of the accelerators; empty without pci_ids., type: list, returned: always}
 refusals:
@@ -74,6 +75,19 @@ def suitable_python(module):
         if code == 0 and tuple(int(part) for part in version.split(".")) >= MINIMUM:
             return {"path": path, "version": version}
     return {}
+
+
+def identity():
+    """Return what the machine calls itself, as {serials, uuid}: the numbers of system, board and chassis, in this order
+    and each once, and ""s or none where there is no DMI. A board's words for "no number" are still among them."""
+    def said(name):
+        try:
+            return " ".join(read_text("/sys/class/dmi/id/" + name).split())[:128]
+        except OSError:
+            return ""
+
+    numbers = [said(name) for name in ("product_serial", "board_serial", "chassis_serial")]
+    return {"serials": list(dict.fromkeys(number for number in numbers if number)), "uuid": said("product_uuid")}
 
 
 def no_boot_loader(module):
@@ -116,6 +130,7 @@ def main():
         receipt=receipt,
         trial=trial,
         trial_ended={"trial_id": ended.trial_id, "reason": ended.reason, "at": ended.at},
+        identity=identity(),
         busy=busy,
         gpus=preconditions.accelerators(pci_ids),
         refusals={"boot_loader": no_boot_loader(module), "boards": preconditions.boards(pci_ids),

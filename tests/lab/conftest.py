@@ -75,12 +75,13 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
         base: Path | None = None,
         watchdog: bool = False,
         firmware: str = "bios",
+        uuid: str = "",
         **variables: Any,
     ) -> Box:
         number = next(_numbers)
         machine = Machine(f"t{os.getpid()}-{number}")
         # Tied: the VM ends with pytest even when pytest is killed.
-        machine.up(layout, iommu, tie=True, base=base, watchdog=watchdog, firmware=firmware)
+        machine.up(layout, iommu, tie=True, base=base, watchdog=watchdog, firmware=firmware, uuid=uuid)
         folder = tmp / f"box{number}"
         folder.mkdir()
         try:

@@ -12,7 +12,8 @@ __all__ = ["PLAYS", "ROLES", "SPEC", "without_effect"]
 
 #: Role: what follows its name and an underscore; ``SPEC`` is the role box_spec's own.
 ROLES = {
-    "boot_trial": "confirm_seconds console_log reboot reboot_when_busy timeout_seconds",
+    "boot_trial": "bmc_address bmc_ca_file bmc_fingerprint bmc_password bmc_seconds bmc_serial bmc_system bmc_user "
+                  "confirm_seconds console_log power_cycle reboot reboot_when_busy timeout_seconds",
     "container_runtime": "engine key_file log_max_mib mirror mirror_fingerprint storage storage_free_gib toolkit "
                          "toolkit_source user",
     "cpu_governor": "epp governor",
@@ -27,7 +28,8 @@ ROLES = {
     "snapshot_timer": "ca_file every push_url token_file",
 }
 #: Of the plays themselves.
-PLAYS = ("box_lock_steal", "provision_quarantine", "provision_serial", "provision_tolerated", "rollback_reboot")
+PLAYS = ("box_lock_steal", "power_cycle_although_up", "power_cycle_confirm", "power_cycle_wait_seconds",
+         "provision_quarantine", "provision_serial", "provision_tolerated", "rollback_reboot")
 #: The keys of box_spec, and what stands below each.
 SPEC = {
     "profile": "",
