@@ -112,8 +112,8 @@ def _parser() -> argparse.ArgumentParser:
 
     build = verbs.add_parser("build", help="build the image, if this recipe's is not there yet")
     images: dict[str, Any] = {"default": "base", "choices": ("base", *recipe.LAYERS),
-              "help": "drivers: with DKMS, compiler, headers and podman; serving: with podman, an engine and its model "
-                      "(default: base)"}  # fmt: skip
+              "help": "drivers: with DKMS, compiler, headers and podman; serving: with podman, an engine and its "
+                      "model; systemd-boot: for --firmware uefi (default: base)"}  # fmt: skip
     build.add_argument("image", nargs="?", **images)
     build.add_argument("--tie-stdin", action="store_true", help=argparse.SUPPRESS)
     build.set_defaults(run=_build)

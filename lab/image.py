@@ -169,11 +169,9 @@ def _disk(work: Path, log: IO[bytes]) -> None:
     shutil.copy(root / f"boot/initrd.img-{version}", work / "initrd.img")
     with open(disk, "wb") as file:
         file.truncate(recipe.DISK_MIB * 2**20)
-    esp_at = 1 + recipe.BIOS_MIB
     _tool(log, ["sgdisk", "-a", "2048", f"-n1:2048:+{recipe.BIOS_MIB}M", "-t1:ef02",
                 f"-n2:0:+{recipe.ESP_MIB}M", "-t2:ef00", "-n3:0:0", "-t3:8304", "-c3:root", disk])  # fmt: skip
-    _tool(log, ["mkfs.vfat", "-F", "16", "-s", "4", "-i", recipe.ESP_ID, "-n", "ESP",
-                "--offset", str(esp_at * 2048), disk, str(recipe.ESP_MIB * 1024)])  # fmt: skip
+    _tool(log, recipe.make_esp(Path(disk), 1 + recipe.BIOS_MIB))
     _tool(log, recipe.make_root(root, Path(disk)))
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import IO
 
-from lab import engine, image, needs, paths, recipe, standin_gpus, tree
+from lab import engine, image, needs, paths, process, recipe, standin_gpus, tree
 from lab.errors import LabError
 from lab.progress import progress
 
@@ -39,11 +40,15 @@ def build_as_root(layer: recipe.Layer) -> None:
             release = next((root / "lib/modules").iterdir()).name
             shutil.copy(layer.script, root / "root/layer.sh")
             packages = [name.format(release=release) for name in layer.packages]
-            brought = None
+            brought: Path | None = None
+            esp: Path | None = None
             if layer is recipe.SERVING:
                 brought = work / "brought"
                 engine.bring(brought, log)
                 standin_gpus.bring(brought / "gpus")
+            elif layer is recipe.SYSTEMD_BOOT:
+                brought = work / "brought"
+                esp = _empty_esp(brought, log)
             code, output = tree.enter(root, ["sh", "/root/layer.sh", release, *packages], brought)
             log.write(output.encode())
             if code != 0:
@@ -53,10 +58,11 @@ def build_as_root(layer: recipe.Layer) -> None:
                                f"remove {image.path().parent} and build again")
             (root / "root/layer.sh").unlink()
             (work / tree.MODES).write_text(tree.modes(root))
-            tree.pack(root, image.path(), work / image.DISK, log)
+            tree.pack(root, image.path(), work / image.DISK, log, esp=esp)
         shutil.rmtree(root)
+        if layer is recipe.SERVING:
+            engine.pin(work / "brought", work / engine.LOCK)
         if brought is not None:
-            engine.pin(brought, work / engine.LOCK)
             shutil.rmtree(brought)
         image.own(work)
         work.rename(path(layer).parent)
@@ -65,3 +71,14 @@ def build_as_root(layer: recipe.Layer) -> None:
     finally:
         if work.exists():
             image.remove(work)
+
+
+def _empty_esp(folder: Path, log: IO[bytes]) -> Path:
+    """Return the file of an ESP that the layer's script fills, in a folder of its own."""
+    folder.mkdir()
+    esp = folder / "esp.img"
+    with open(esp, "wb") as file:
+        file.truncate(recipe.ESP_MIB * 2**20)
+    if process.run(recipe.make_esp(esp), log, needs.environment()) != 0:
+        raise LabError(f"mkfs.vfat could not make {esp}; its output is in {log.name}")
+    return esp

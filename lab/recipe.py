@@ -59,7 +59,9 @@ SERVING = Layer(
      _HERE.parent / "tests/fixtures/engine/tiny.gguf", *standin_gpus.FILES),
     tuple(re.findall(r'"xllamacpp==([^"]+)"', (_HERE.parent / "pyproject.toml").read_text())),
 )
-LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING)}
+#: A UEFI box that boots by systemd-boot, without GRUB; mtools write its ESP.
+SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "systemd_boot.sh", 2)
+LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT)}
 
 
 def environment() -> dict[str, str]:
@@ -84,6 +86,12 @@ def layer_digest(layer: Layer) -> str:
     content = json.dumps([digest(), layer.name, layer.packages, *layer.versions]).encode() + layer.script.read_bytes()
     content += b"".join(hashlib.sha256(path.read_bytes()).digest() for path in layer.files)
     return hashlib.sha256(content).hexdigest()[:12]
+
+
+def make_esp(disk: Path, at_mib: int = 0) -> list[str]:
+    """Return the mkfs.vfat argv that makes an empty ESP, ``at_mib`` from the start of a disk or a file of its own."""
+    return ["mkfs.vfat", "-F", "16", "-s", "4", "-i", ESP_ID, "-n", "ESP", "--offset", str(at_mib * 2048), str(disk),
+            str(ESP_MIB * 1024)]  # fmt: skip
 
 
 def make_root(root: Path, disk: Path) -> list[str]:

@@ -15,6 +15,7 @@ from lab import needs, process, recipe
 from lab.errors import LabError
 
 MODES = "modes.txt"
+_ESP_AT = (1 + recipe.BIOS_MIB) * 2**20
 _ROOT_AT = (1 + recipe.BIOS_MIB + recipe.ESP_MIB) * 2**20
 # $1: the tree, $2: a folder to see at /mnt or nothing; the rest is the program.
 _ENTER = """set -e
@@ -57,11 +58,17 @@ def unpack(image: Path, into: Path, log: IO[bytes]) -> None:
         (into / path).chmod(int(mode, 8))
 
 
-def pack(root: Path, base: Path, disk: Path, log: IO[bytes], through: tuple[str, ...] = ()) -> None:
+def pack(
+    root: Path, base: Path, disk: Path, log: IO[bytes], through: tuple[str, ...] = (), esp: Path | None = None,
+) -> None:  # fmt: skip
     """Make a disk of a tree that came from the image ``base``: what is before its root partition (partition table,
-    GRUB, ESP) is copied, so no VM has to install GRUB again. ``through``: a command that mounts the tree first."""
+    GRUB, ESP) is copied, so no VM has to install GRUB again. ``through``: a command that mounts the tree first;
+    ``esp``: what takes the place of the ESP."""
     with open(base, "rb") as old, open(disk, "wb") as new:
         new.write(old.read(_ROOT_AT))
+        if esp is not None:
+            new.seek(_ESP_AT)
+            new.write(esp.read_bytes())
         new.truncate(recipe.DISK_MIB * 2**20)
         old.seek(-(2**20), os.SEEK_END)  # the second partition table
         new.seek(-(2**20), os.SEEK_END)

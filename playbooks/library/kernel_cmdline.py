@@ -83,7 +83,7 @@ from ansible.module_utils.receipt import now as clock
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline, modprobe
 from ansible.module_utils.tunecheck.parsers.kernel.param_conflicts import conflicts
 
-REFUSED = ("a trial boot is not possible here: %s. Put /boot on a plain ext4, xfs or FAT partition, or set "
+REFUSED = ("a trial boot is not possible here: %s. %s, or set "
            "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was "
            "written.")
 
@@ -208,10 +208,11 @@ def stage(module, loader, now):
         trial_initrd.forget()
 
 
-def commit_options(module, now):
+def commit_options(module, loader, now):
     """Make the initramfs that this boot ran the default entry's, and write to modprobe.d what it was made with."""
     if now.own:
-        trial_initrd.promote(module, _image(now.options), now.options.release)
+        loader.promote(_image(now.options), trial_initrd.OWN)
+        trial_initrd.promote(module, _image(now.options), now.options.release, loader.runs_initramfs_hooks)
     trial_initrd.commit_options(now.options.after)
 
 
@@ -223,9 +224,9 @@ def run_staged(module, loader, now):
     if against:
         module.fail_json(msg=CONTRADICTED % ("; ".join(against), loader.after_an_edit))
     if phase == "staged":
-        refusal = loader.trial_refusal()
+        refusal = loader.trial_refusal(_image(now.options) if now.options and now.options.rebuild else "")
         if refusal:
-            module.fail_json(msg=REFUSED % refusal)
+            module.fail_json(msg=REFUSED % (refusal, loader.way_out))
     length = len(" ".join([*now.generated, *now.tokens, *now.trial_parameters])) + ROOM_FOR_TRIAL
     if step in ("stage", "commit") and length >= cmdline.COMMAND_LINE_SIZE:
         module.fail_json(msg="the kernel command line would have %d characters and the kernel cuts it at %d; set "
@@ -287,7 +288,7 @@ def run_committed(module, loader, now):
     if now.running_trial:
         trial_guard.hold()
     if now.options:
-        commit_options(module, now)
+        commit_options(module, loader, now)
     loader.commit(now.tokens, now.retired)
     trial_initrd.forget()
     return "settled", True, confirm(now)

@@ -62,11 +62,10 @@ def for_the_trial(module, modules):
         return False, ""
     if not options.rebuild and not options.installed(module):
         return False, ""
-    refusal = loader.trial_refusal()
-    if not refusal and options.rebuild:
-        image = module_options.image_tools(options.release)[0]
-        if loader.own_initrd(image, OWN) is None:
-            refusal = "%s loads no initramfs %s beside which another could lie" % (loader.name, image)
+    image = module_options.image_tools(options.release)[0] if options.rebuild else ""
+    refusal = loader.trial_refusal(image)
+    if not refusal and image and loader.own_initrd(image, OWN) is None:
+        refusal = "%s loads no initramfs %s beside which another could lie" % (loader.name, image)
     if not refusal and any(char in token for token in options.tokens for char in "$`"):
         refusal = "a value with $ or a back-tick cannot stand on the command line of a boot entry"
     if refusal and options.needs_boot():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import tempfile
 
 from ansible.module_utils.tunecheck.util import safe_files
 
-__all__ = ["BoxIOError", "read_text", "remove", "rename_over", "write_text"]
+__all__ = ["UNFINISHED", "BoxIOError", "copy_over", "read_text", "remove", "rename_over", "write_text"]
+
+#: How the name of a file begins that is not whole yet.
+UNFINISHED = ".tunecheck-"
 
 
 class BoxIOError(Exception):
@@ -31,7 +35,7 @@ def write_text(path: str, text: str, mode: int = 0o644) -> None:
     temporary = None
     try:
         os.makedirs(folder, mode=0o755, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=".tunecheck-", dir=folder)
+        descriptor, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as handle:
             handle.write(text)
             handle.flush()
@@ -67,6 +71,26 @@ def rename_over(made: str, path: str, like: str = "") -> None:
     except OSError as error:
         raise BoxIOError("could not put %s in the place of %s: %s. The file that stood there is unchanged."
                          % (made, path, error.strerror or error)) from error
+
+
+def copy_over(source: str, path: str) -> None:
+    """Put a copy of ``source`` at ``path`` in one step, as write_text() does. BoxIOError where that fails."""
+    folder, temporary = os.path.dirname(path), None
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=folder)
+        with os.fdopen(descriptor, "wb") as handle, open(source, "rb") as made:
+            shutil.copyfileobj(made, handle)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.rename(temporary, path)
+        temporary = None
+        _sync_folder(folder)
+    except OSError as error:
+        raise BoxIOError("could not copy %s to %s: %s. Make room or make the file system writable, then run the play "
+                         "again." % (source, path, error.strerror or error)) from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
 
 
 def remove(path: str) -> bool:

@@ -67,12 +67,13 @@ def usable(image):
         return False
 
 
-def promote(module, image, release):
-    """Put OWN in the place of ``image``, which the default entry loads. Nothing happens where that was done already."""
+def promote(module, image, release, hooks=True):
+    """Put OWN in the place of ``image``, which the default entry loads. Nothing happens where that was done already.
+    ``hooks``: run what has to run behind a new initramfs."""
     if not os.path.exists(OWN):
         return
     rename_over(OWN, image)
-    if os.path.isdir(_HOOKS):
+    if hooks and os.path.isdir(_HOOKS):
         code, out, err = module.run_command(["/usr/bin/run-parts", "--arg=" + release, "--arg=" + image, _HOOKS])
         if code != 0:
             raise BoxIOError("a hook of %s failed behind the commit of %s (exit %d): %s. Mend it and run the play "

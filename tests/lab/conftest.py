@@ -14,7 +14,7 @@ from lab.errors import LabError, NoMeansError
 from lab.machine import Machine
 from tests.lab.box import Box
 
-from lab import image, layer, needs, recipe
+from lab import image, layer, needs, recipe, uefi
 
 _HERE = Path(__file__).parent
 _numbers = itertools.count(1)
@@ -104,6 +104,20 @@ def drivers_image(lab_image: Path) -> Path:
         pytest.skip("no root: the tree of an image can't be unpacked")
     try:
         return layer.build(recipe.DRIVERS)
+    except NoMeansError as error:
+        pytest.skip(f"no lab here: {error}")
+    except LabError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def systemd_boot_image(lab_image: Path) -> Path:
+    """The image that systemd-boot boots, on UEFI (20 s on top of the first); needs root to be unpacked."""
+    if os.geteuid() != 0:
+        pytest.skip("no root: the tree of an image can't be unpacked")
+    try:
+        uefi.check("uefi")
+        return layer.build(recipe.SYSTEMD_BOOT)
     except NoMeansError as error:
         pytest.skip(f"no lab here: {error}")
     except LabError as error:

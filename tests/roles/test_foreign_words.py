@@ -75,7 +75,7 @@ def refused(load_module: Any, box: Box, loader: Any, tokens: list[str], check: b
     loader.module.answers = getattr(loader, "answers", {})
     for name in ("stage", "commit"):
         box.monkeypatch.setattr(loader, name, lambda *_args: None)
-    box.monkeypatch.setattr(loader, "trial_refusal", lambda: None)
+    box.monkeypatch.setattr(loader, "trial_refusal", lambda *_: None)
     try:
         library.run_staged(module, loader, library.Situation(loader, tokens))
     except _EndError as end:
@@ -182,6 +182,6 @@ def test_systemd_boot(load_module: Any, box: Box) -> None:
     box.put("/proc/cmdline", "root=UUID=1 ro\n")
     loader = systemd_boot.SystemdBoot(None)
     listed = [{"isDefault": True, "type": "type1", "id": "1.conf", "path": entry}]
-    loader.answers = {"list": (0, json.dumps(listed), "")}
+    loader.answers = {"list": (0, json.dumps(listed), ""), "--print-esp-path": (0, "/efi\n", "")}
     message = refused(load_module, box, loader, PT)
     assert f"pcie_aspm=off ({entry}:2)" in message and "iommu=off (/etc/kernel/cmdline:1)" in message

@@ -189,6 +189,14 @@ def test_a_file_that_was_written_since_is_proven_by_its_sum_alone(boot: SimpleNa
     assert "was written since" in boot.unproven(booted=boot.before_the_files)
 
 
+def test_where_the_partition_is_known_a_noted_sum_goes_before_the_time(boot: SimpleNamespace) -> None:
+    """FAT keeps no change time: a file that was put there with an old one looks older than this boot."""
+    boot.note()
+    assert boot.unproven() == ""
+    (boot.folder / "vmlinuz-6.12.1").write_text("another, copied with its time")
+    assert "vmlinuz-6.12.1 was written since this boot began" in boot.unproven()
+
+
 def test_a_file_that_is_not_found_proves_nothing(boot: SimpleNamespace) -> None:
     (boot.folder / "initrd.img-6.12.1").unlink()
     assert "/initrd.img-6.12.1 that the default entry boots was not found" in boot.unproven()

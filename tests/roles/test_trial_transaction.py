@@ -340,7 +340,7 @@ def test_trial_parameters(running: str, parameters: list[str], left: list[str]) 
 def test_for_whom_the_trial_waits(load_module: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is only taken away, what can't be loaded and what no trial is possible for is written at once."""
     module = load_module("modprobe_options")
-    loader = SimpleNamespace(kernel=lambda: "/vmlinuz", trial_refusal=lambda: None, name="GRUB",
+    loader = SimpleNamespace(kernel=lambda: "/vmlinuz", trial_refusal=lambda *_: None, name="GRUB",
                              own_initrd=lambda *_: ("/initrd", "/own"))
     monkeypatch.setattr(module, "detect", lambda *_: loader)
     monkeypatch.setattr(module_options, "image_tools", lambda _release: ("/boot/initrd.img", "", []))
@@ -362,7 +362,7 @@ def test_for_whom_the_trial_waits(load_module: Callable[[str], ModuleType], monk
     assert "loads no initramfs" in module.for_the_trial(None, {})[1]
     options(tokens=["m.p=$x"])
     assert "cannot stand on the command line" in module.for_the_trial(None, {})[1]
-    loader.trial_refusal = lambda: "/boot/grub is on LVM"
+    loader.trial_refusal = lambda *_: "/boot/grub is on LVM"
     options()
     assert module.for_the_trial(None, {}) == (
         False, "module parameters are written at once, without a trial boot: /boot/grub is on LVM. The old boot entry "

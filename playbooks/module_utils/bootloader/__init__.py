@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import proof
+from . import efi, proof
 from .base import Bootloader, BootloaderError
 from .grub_debian import GrubDebian
 from .grubby import Grubby
@@ -15,7 +15,8 @@ def detect(module, asked=()) -> Bootloader:
     """Return the box's boot loader. BootloaderError, before any write, where it is none that we know. ``asked``: the
     kernel parameters that it is to get."""
     looked = []
-    for kind in (GrubDebian, Grubby, SystemdBoot):
+    # What booted this system, and not what left its files on it.
+    for kind in (SystemdBoot,) if efi.booted_by_systemd_boot() else (GrubDebian, Grubby, SystemdBoot):
         reason = kind.absent()
         if reason is None:
             return kind(module)

@@ -44,6 +44,10 @@ class Bootloader:
     config_path = ""
     #: What an edit by hand of the files behind it needs to take effect, for messages.
     after_an_edit = ""
+    #: What to do where a trial is refused, for messages.
+    way_out = "Put /boot on a plain ext4, xfs or FAT partition"
+    #: Whether the hooks behind a new initramfs have to run, so that what boots gets to know it.
+    runs_initramfs_hooks = True
 
     def __init__(self, module):
         self.module = module
@@ -94,8 +98,9 @@ class Bootloader:
         """Return the Staged trial, or None."""
         raise NotImplementedError
 
-    def trial_refusal(self):
-        """Return why this box cannot boot an entry just once, or None."""
+    def trial_refusal(self, image=""):
+        """Return why this box cannot boot an entry just once, or None. ``image``: the initramfs of the default entry,
+        where the trial needs one of its own. BootloaderError where it could, once somebody makes room."""
         raise NotImplementedError
 
     def rendered(self, tokens, retired):
@@ -106,6 +111,10 @@ class Bootloader:
         """Make a copy of the default entry without ``remove`` and with ``add``; the next boot takes it, once. With
         ``initrd``, (as the default entry names it, as the trial's does), it loads another initramfs."""
         raise NotImplementedError
+
+    def promote(self, image, own):
+        """Make the initramfs of its own that the trial booted the default entry's, where what boots is a copy of
+        ``image`` and of ``own``, a file beside it."""
 
     def commit(self, tokens, retired):
         """Make ``tokens`` the default entry's and take the trial entry away."""

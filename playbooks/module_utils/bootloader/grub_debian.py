@@ -76,7 +76,7 @@ class GrubDebian(Bootloader):
             return None
         return Staged(list(entry.tokens), self._env().get("next_entry") == grub.TRIAL_ENTRY)
 
-    def trial_refusal(self):
+    def trial_refusal(self, image=""):
         problem = mount_problem("/boot/grub", read_text("/proc/self/mountinfo"), block_kind)
         if problem:
             return problem + ": it could not forget the trial entry and would boot it again and again"

@@ -63,7 +63,7 @@ class Grubby(OwnedLine):
         armed = grub.parse_grubenv(read_text(_ENV)).get("next_entry") == _TRIAL
         return Staged(cmdline.tokenize(bls.options(text)), armed)
 
-    def trial_refusal(self):
+    def trial_refusal(self, image=""):
         real = os.path.realpath(_ENV)
         problem = mount_problem(os.path.dirname(real), read_text("/proc/self/mountinfo"), block_kind)
         return problem + ": it could not forget the trial entry" if problem else None

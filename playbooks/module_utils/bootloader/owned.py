@@ -69,7 +69,10 @@ class OwnedLine(Bootloader):
         return json.dumps({"retired": list(retired), "tokens": list(tokens)}, indent=2, sort_keys=True) + "\n"
 
     def _keep(self, tokens, retired):
-        text = self.rendered(tokens, retired)
+        self._keep_text(self.rendered(tokens, retired))
+
+    @staticmethod
+    def _keep_text(text):
         if text:
             write_text(OWNED, text)
         else:

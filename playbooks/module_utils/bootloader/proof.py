@@ -3,7 +3,8 @@
 "No proof, no commit" is a promise about files: a kernel that was installed after the trial booted, or an initrd that
 was made again since, has never run with these words. What a boot loader read is not kept anywhere, so this asks two
 witnesses: the sums that were noted before the reboot, and change times: a file that was last changed before this boot
-began is the one that was read (utimensat(2) sets no change time)."""
+began is the one that was read (utimensat(2) sets no change time). FAT keeps no change time, so on the partition that
+systemd-boot reads a noted sum is asked first."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
                     "compared with what this boot ran; run update-grub or its like and look at its output"
                     % (name or "of the kernel", root or "/boot"))
         about = os.stat(path)
-        if booted is not None and max(about.st_ctime, about.st_mtime) <= booted:
+        summed_first = root and path in noted
+        if not summed_first and booted is not None and max(about.st_ctime, about.st_mtime) <= booted:
             continue
         is_now = _sum(path)
         if own and noted.get(own) == is_now:

@@ -1,78 +1,109 @@
-"""systemd-boot: /etc/kernel/cmdline, kernel-install, and bootctl's one-shot entry."""
+"""systemd-boot with kernel-install's entries: a trial entry of its own, booted once by LoaderEntryOneShot.
+
+kernel-install writes entries and copies kernels in place, and a power cut there leaves half of one. So each entry is
+changed here, beside it and renamed, and /etc/kernel/cmdline with it, of which kernel-install makes the next ones."""
 
 from __future__ import annotations
 
+import filecmp
 import glob
 import json
 import os
 
-from ansible.module_utils.box_io import read_text, remove, write_text
+from ansible.module_utils import trial_initrd
+from ansible.module_utils.box_io import UNFINISHED, copy_over, read_text, remove, rename_over, write_text
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
-from .base import BootloaderError, Staged
+from . import efi
+from .base import BootloaderError, Staged, foreign_of
 from .owned import TRIAL_CONF, OwnedLine, replaced
 
 __all__ = ["SystemdBoot"]
 
-#: systemd's vendor GUID for loader variables (Boot Loader Interface).
-_GUID = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
-_VARS = "/sys/firmware/efi/efivars/"
 _LINE = "/etc/kernel/cmdline"
 _BOOTCTL = "/usr/bin/bootctl"
 _INSTALL = "/usr/bin/kernel-install"
-
-
-def _variable(name):
-    """Return an EFI loader variable's text (UTF-16 behind four attribute bytes); "" where there is none."""
-    try:
-        with open(_VARS + name + "-" + _GUID, "rb") as handle:
-            return handle.read()[4:].decode("utf-16-le").rstrip("\x00")
-    except OSError:
-        return ""
+_MODULES = "/lib/modules/"
+_UNCHANGED = "The default boot entry is unchanged"
+#: An entry's file and its folder's growth, in whole clusters of 32 KiB.
+_ROOM = 128 * 1024
 
 
 class SystemdBoot(OwnedLine):
-    """/etc/kernel/cmdline is shared with others: our own list says which of its tokens are ours."""
+    """/etc/kernel/cmdline and the entries are shared with others: our own list says which of their tokens are ours."""
 
     name = "systemd-boot"
+    after_an_edit = ", run kernel-install add for each kernel"
+    way_out = "Mend that"
+    #: They run kernel-install, which writes the default entry and what it loads in place; promote() did their work.
+    runs_initramfs_hooks = False
+
+    def __init__(self, module):
+        super().__init__(module)
+        self._entries = None
+        self._esp_path = ""
 
     @classmethod
     def absent(cls):
         for path in (_BOOTCTL, _INSTALL):
             if not os.path.exists(path):
                 return "no " + path
-        if not _variable("LoaderInfo").startswith("systemd-boot"):
+        if not efi.booted_by_systemd_boot():
             return "this boot did not come through systemd-boot"
         return None
 
+    def _bootctl(self, *words):
+        code, out, err = self.module.run_command([_BOOTCTL, *words], environ_update={"LC_ALL": "C"})
+        if code != 0:
+            raise BootloaderError("bootctl %s failed (exit %d): %s; expected systemd-boot's entries. Mount the EFI "
+                                  "system partition and run the play again. Nothing was written."
+                                  % (" ".join(words), code, (err or out).strip() or "no output"))
+        return out
+
+    def _listed(self):
+        """Return all entries, in systemd-boot's order."""
+        return json.loads(self._bootctl("list", "--json=short").strip() or "[]")
+
+    def _esp(self):
+        self._esp_path = self._esp_path or self._bootctl("--print-esp-path").strip()
+        return self._esp_path
+
+    def _others(self):
+        """Return the entries but the trial's."""
+        if self._entries is None:
+            self._entries = [entry for entry in self._listed() if entry.get("id") != TRIAL_CONF]
+        return self._entries
+
     def _default(self):
-        code, out, err = self.module.run_command([_BOOTCTL, "list", "--json=short"], environ_update={"LC_ALL": "C"})
-        listed = json.loads(out) if code == 0 and out.strip() else []
-        for entry in listed:
-            if entry.get("isDefault") and entry.get("type") == "type1" and entry.get("id") != TRIAL_CONF:
-                return entry
-        raise BootloaderError("bootctl list names no default entry of type 1 (exit %d: %s); expected a "
-                              "loader/entries/*.conf. Unified kernel images are not supported by this role."
-                              % (code, (err or "no message").strip()))
+        found, _named = efi.default_of(self._others(), self._esp())
+        if found is None or found.get("type") != "type1":
+            raise BootloaderError("systemd-boot's default entry is %s; expected a loader/entries/*.conf, as of "
+                                  "kernel-install's layout bls. Unified kernel images are not supported by this role: "
+                                  "their command line is inside of them. Nothing was written."
+                                  % ("%s, of %s" % (found.get("id"), found.get("type")) if found else "not there"))
+        return found
+
+    def _text(self):
+        return read_text(self._default()["path"])
 
     def _trial_path(self):
         return os.path.join(os.path.dirname(self._default()["path"]), TRIAL_CONF)
 
     def generated(self):
-        return cmdline.tokenize(bls.options(read_text(self._default()["path"])))
+        return cmdline.tokenize(bls.options(self._text()))
 
     def kernel(self):
-        return bls.kernel(read_text(self._default()["path"]))
+        return bls.kernel(self._text())
 
     def initrds(self):
-        return bls.initrds(read_text(self._default()["path"]))
+        return bls.initrds(self._text())
 
     def root(self):
         return self._default()["path"].partition("/loader/entries/")[0]
 
     def lines(self):
         # kernel-install makes the next entries from the file, where there is one.
-        return [self.generated(), cmdline.tokenize(read_text(_LINE))]
+        return [self.generated(), cmdline.tokenize(bls.line(read_text(_LINE)))]
 
     def sources(self):
         return [_LINE, *sorted(glob.glob("/etc/cmdline.d/*.conf")), "/usr/lib/kernel/cmdline", self._default()["path"]]
@@ -81,37 +112,124 @@ class SystemdBoot(OwnedLine):
         text = read_text(self._trial_path())
         if not text:
             return None
-        return Staged(cmdline.tokenize(bls.options(text)), _variable("LoaderEntryOneShot") == TRIAL_CONF)
+        whole = all(os.path.isfile(self.root() + name) for name in bls.initrds(text))
+        return Staged(cmdline.tokenize(bls.options(text)), whole and efi.variable("LoaderEntryOneShot") == TRIAL_CONF)
 
-    def trial_refusal(self):
-        if not os.access(_VARS, os.W_OK):
-            return "EFI variables are not writable, so no one-shot entry can be set"
+    def trial_refusal(self, image=""):
+        if not efi.one_shot_known():
+            return "this systemd-boot does not know one-shot entries (LoaderFeatures); run bootctl update"
+        if not os.access(efi.VARS, os.W_OK):
+            return "EFI variables are not writable (%s), so no one-shot entry can be set" % efi.VARS
+        found, named = efi.default_of(self._others(), self._esp())
+        if not named and not found.get("sortKey"):
+            return ("the default entry %s has no sort-key and nothing names it, so the trial's entry could sort before "
+                    "it and be the default; run bootctl set-default %s" % (found["id"], found["id"]))
+        about = os.statvfs(os.path.dirname(found["path"]))
+        if about.f_flag & os.ST_RDONLY:
+            return "%s is mounted read-only" % self.root()
+        # An initramfs with another file of options in it is about as large.
+        needs = _ROOM + (os.stat(image).st_size * 9 // 8 if image else 0)
+        free = about.f_bavail * about.f_frsize
+        if free < needs:
+            # No reason to go on without a trial: kernel-install would write in place what boots.
+            raise BootloaderError("%s has %d KiB free; expected %d KiB for the trial's entry%s. Remove a kernel that "
+                                  "is not booted any more. Nothing was written."
+                                  % (self.root(), free // 1024, needs // 1024, " and its initramfs" if image else ""))
         return None
 
     def own_initrd(self, image, own):
-        return None     # it loads copies that kernel-install made, on the partition with the entries
+        # It loads copies that kernel-install made, on the partition with the entries.
+        names = [name for name in self.initrds() if os.path.basename(name) == os.path.basename(image)]
+        if not names:
+            names = [name for name in self.initrds()
+                     if os.path.isfile(self.root() + name) and filecmp.cmp(self.root() + name, image, shallow=False)]
+        if len(names) != 1:
+            return None
+        return names[0], os.path.join(os.path.dirname(names[0]), os.path.basename(own))
 
-    def stage(self, remove, add, initrd=None):
-        text = read_text(self._default()["path"])
-        line = " ".join(replaced(self.generated(), remove, add))
+    def stage(self, remove_tokens, add, initrd=None):
+        text = self._text()
+        if initrd:
+            name, own = initrd
+            copy_over(trial_initrd.OWN, self.root() + own)
+            text = bls.with_initrd(text, name, own)
+        line = " ".join(replaced(self.generated(), remove_tokens, add))
         write_text(self._trial_path(), bls.retitle(bls.with_options(text, line), "tunecheck trial (booted once)"))
-        self.run([_BOOTCTL, "set-oneshot", TRIAL_CONF], "The default boot entry is unchanged")
+        if not initrd:
+            self._remove_own()
+        found, _named = efi.default_of(self._listed(), self._esp())
+        if found is None or found.get("id") == TRIAL_CONF:
+            remove(self._trial_path())
+            raise BootloaderError("systemd-boot would take the trial's entry by default, and not once; expected %s. "
+                                  "Run bootctl set-default %s. The trial's entry was taken away."
+                                  % (self._default()["id"], self._default()["id"]))
+        self.run([_BOOTCTL, "set-oneshot", TRIAL_CONF], _UNCHANGED)
+        if efi.variable("LoaderEntryOneShot") != TRIAL_CONF:
+            raise BootloaderError("bootctl set-oneshot reported success, but LoaderEntryOneShot is not %s; the "
+                                  "firmware did not keep it. %s." % (TRIAL_CONF, _UNCHANGED))
+
+    def promote(self, image, own):
+        name, beside = self.own_initrd(image, own) or ("", "")
+        if not name or not os.path.exists(self.root() + beside):
+            return
+        if os.path.exists(own) and not filecmp.cmp(own, self.root() + beside, shallow=False):
+            raise BootloaderError("%s is not the initramfs that was staged (%s); expected the file that was booted. "
+                                  "%s. Run the play again: it stages a trial."
+                                  % (self.root() + beside, own, _UNCHANGED))
+        rename_over(self.root() + beside, self.root() + name)
 
     def commit(self, tokens, retired):
         self._disarm()
         before = self.configured()
-        line = cmdline.tokenize(read_text(_LINE)) or self.generated()
-        self._keep([*tokens, *[token for token in before if token not in tokens]], retired)
-        write_text(_LINE, " ".join(replaced(line, before, tokens)) + "\n")
-        for version in sorted(os.path.basename(path) for path in glob.glob("/lib/modules/*")):
-            image = next((path for path in ("/boot/vmlinuz-" + version, "/lib/modules/%s/vmlinuz" % version)
-                          if os.path.exists(path)), None)
-            if image:
-                self.run([_INSTALL, "add", version, image], "The entries of other kernels may be written already")
-        self._assert_generated(tokens, "kernel-install")
-        self._keep(tokens, retired)
+        kept = self._owned()
+        text = read_text(_LINE)
+        # Where there is none, kernel-install takes the line of the kernel that runs, the marks of a trial included.
+        made = kept.get("made_line", False) or not text
+        union = [*tokens, *[token for token in before if token not in tokens]]
+        self._keep(union, retired, made_line=made)
+        foreign = " ".join(foreign_of(self.generated(), before)) + "\n"
+        line = bls.edited(text or foreign, before if text else [], tokens)
+        if made and not tokens and not retired and line == foreign:
+            remove(_LINE)
+        else:
+            self._write(_LINE, line)
+        default = self._default()
+        for entry in [*self._siblings(default), default]:       # the default one last
+            self._write(entry["path"], bls.edited(read_text(entry["path"]), before, tokens, "options"))
+        self._assert_generated(tokens, "the commit")
+        self._keep(tokens, retired, made_line=made)
+
+    def _siblings(self, default):
+        """Return the entries of the other installed kernels, which kernel-install made as it made the default one."""
+        token = bls.kernel(self._text()).split("/")[1:2]
+        found = []
+        for entry in self._others():
+            kernel = entry.get("linux", "")
+            release = bls.release(kernel)
+            if (entry.get("type") == "type1" and entry["path"] != default["path"] and kernel.split("/")[1:2] == token
+                    and release and os.path.isdir(_MODULES + release)):
+                found.append(entry)
+        return found
+
+    @staticmethod
+    def _write(path, text):
+        if text != read_text(path):
+            write_text(path, text)
+
+    def _keep(self, tokens, retired, made_line=False):
+        text = self.rendered(tokens, retired)
+        if text and made_line:
+            text = json.dumps({**json.loads(text), "made_line": True}, indent=2, sort_keys=True) + "\n"
+        self._keep_text(text)
 
     def _disarm(self):
-        if _variable("LoaderEntryOneShot") == TRIAL_CONF:
+        if efi.variable("LoaderEntryOneShot") == TRIAL_CONF:
             self.run([_BOOTCTL, "set-oneshot", ""], "The trial is still staged")
         remove(self._trial_path())
+        self._remove_own()
+
+    def _remove_own(self):
+        for folder in {self.root() + os.path.dirname(name) for name in self.initrds()}:
+            remove(os.path.join(folder, os.path.basename(trial_initrd.OWN)))
+            for half in glob.glob(os.path.join(folder, UNFINISHED + "*")):      # of a copy that a power cut ended
+                remove(half)

@@ -48,10 +48,12 @@ def test_systemd_boot_wins_over_a_leftover_grub_cfg() -> None:
     machine.file(_INFO, b"\x06\0\0\0" + "systemd-boot 257\0".encode("utf-16-le"))
     machine.lists["/efi/loader/entries"] = ["m-6.12.1.conf", "tunecheck-trial.conf"]
     machine.file("/efi/loader/entries/m-6.12.1.conf", "options root=UUID=1 quiet\n")
-    machine.file("/etc/kernel/cmdline", "root=UUID=1 quiet iommu=pt\n")
+    machine.file("/etc/kernel/cmdline", "# ours\nroot=UUID=1 quiet iommu=pt\n")
     found = boot(machine.host(), "6.12.1")
     assert found.generated.value == ("root=UUID=1", "quiet")
-    assert found.configured.value == ("root=UUID=1", "quiet", "iommu=pt")
+    assert found.configured.value == ("root=UUID=1", "quiet", "iommu=pt") and found.staged.value is True
+    machine.lists["/efi/loader/entries"] = ["m-6.12.1.conf"]
+    assert boot(machine.host(), "6.12.1").staged.value is False
 
 
 @pytest.mark.parametrize(("path", "release"), [

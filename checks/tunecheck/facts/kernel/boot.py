@@ -21,6 +21,7 @@ __all__ = ["Boot", "boot"]
 
 _DROPINS = "/etc/default/grub.d"
 _ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
+_TRIAL = "tunecheck-trial.conf"
 _KERNEL_CMDLINE = "/etc/kernel/cmdline"
 _LOADER_INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 _ASSIGNS = regex(r"^[ \t]*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
@@ -52,9 +53,9 @@ def boot(host: Host, release: str) -> Boot:
                     parsed(entry, lambda found: release_of(bls.release(found.kernel))))
     chosen = _bls_entry(host, release)
     if chosen is not None:
-        content, tokens = chosen
+        content, tokens, waits = chosen
         line = text(host, _KERNEL_CMDLINE)
-        return Boot(tokens if line.missing else parsed(line, _tokens), tokens, (), waits,
+        return Boot(tokens if line.missing else parsed(line, lambda found: _tokens(bls.line(found))), tokens, (), waits,
                     parsed(content, lambda found: release_of(bls.release(bls.kernel(found)))))
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", Absence.NO_BOOT_LOADER)
     return Boot(nothing, nothing, (), waits, absent_as(nothing))
@@ -103,15 +104,16 @@ def _overwrites(content: str) -> bool:
     return any(not _KEEPS.search(value) for value in _ASSIGNS.findall(content))
 
 
-def _bls_entry(host: Host, release: str) -> tuple[Fact[str], Fact[tuple[str, ...]]] | None:
-    """Return the content and the command line of the default entry. None where there is no entry."""
+def _bls_entry(host: Host, release: str) -> tuple[Fact[str], Fact[tuple[str, ...]], Fact[bool]] | None:
+    """Return the content and the command line of the default entry, and whether a trial's entry is beside it. None
+    where there is no entry."""
     environment = grub.parse_grubenv(text(host, "/boot/grub2/grubenv").value or "")
     for folder in _ENTRIES:
         try:
             names = [name for name in host.list(folder) if name.endswith(".conf")]
         except Unreadable as error:
             if error.absence is not Absence.NOT_PRESENT:
-                return absent(folder, error.reason), absent(folder, error.reason)
+                return absent(folder, error.reason), absent(folder, error.reason), absent(folder, error.reason)
             continue
         # The recorded default, else the running kernel's entry.
         chosen = ([name for name in names if name == environment.get("saved_entry", "") + ".conf"]
@@ -120,5 +122,6 @@ def _bls_entry(host: Host, release: str) -> tuple[Fact[str], Fact[tuple[str, ...
             # Enterprise Linux keeps shared parameters in grubenv and names them in the entry: $kernelopts.
             content = text(host, f"{folder}/{chosen[-1]}")
             return content, parsed(content, lambda entry: _tokens(re.sub(
-                r"\$(\w+)", lambda found: environment.get(found.group(1), ""), bls.options(entry))))
+                r"\$(\w+)", lambda found: environment.get(found.group(1), ""), bls.options(entry)))), \
+                known(_TRIAL in names, folder)
     return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...util.at_first_use import regex
 
-__all__ = ["initrds", "kernel", "options", "release", "retitle", "with_initrd", "with_options"]
+__all__ = ["edited", "initrds", "kernel", "line", "options", "release", "retitle", "with_initrd", "with_options"]
 
 _LINUX = regex(r"^linux[ \t]+(\S+)", re.MULTILINE)
 _INITRD = regex(r"^initrd[ \t]+(.*)$", re.MULTILINE)
@@ -23,6 +24,43 @@ def with_options(text: str, line: str) -> str:
     """Return the text of the entry with its command line replaced by ``line``."""
     kept = [row for row in text.splitlines() if not row.startswith("options")]
     return "\n".join([*kept, "options " + line]) + "\n"
+
+
+def line(text: str) -> str:
+    """Return the command line in the text of /etc/kernel/cmdline, whose comments kernel-install leaves out."""
+    return " ".join(row.strip() for row in text.splitlines() if _holds(row, ""))
+
+
+def edited(text: str, remove: Sequence[str], add: Sequence[str], key: str = "") -> str:
+    """Return the text of an entry (``key``: "options") or of /etc/kernel/cmdline without one of each of ``remove``,
+    from the right, and with ``add`` behind. Everything else stays byte for byte, so that the same words taken away
+    again leave the text that was there before."""
+    rows = text.splitlines(keepends=True)
+    held = [index for index, row in enumerate(rows) if _holds(row, key)]
+    for token in reversed(remove):
+        for index in reversed(held):
+            shorter = _without(rows[index], token)
+            if shorter != rows[index]:
+                rows[index] = shorter
+                break
+    if add and held:
+        row = rows[held[-1]].rstrip("\n")
+        rows[held[-1]] = (row + " " if row.strip() else "") + " ".join(add) + rows[held[-1]][len(row):]
+    elif add:
+        rows.append(" ".join([*([key] if key else []), *add]) + "\n")
+    return "".join(row for index, row in enumerate(rows) if index not in held or row.strip() != key)
+
+
+def _holds(row: str, key: str) -> bool:
+    """Return whether a row has words of the command line."""
+    words = row.split(None, 1)
+    return bool(words) and (words[0] == key if key else not words[0].startswith("#"))
+
+
+def _without(row: str, token: str) -> str:
+    """Return the row without the last ``token`` and the one blank before it."""
+    found = list(re.finditer(r"(?:^|(?<=\s)|[ \t])%s(?=\s|$)" % re.escape(token), row))
+    return row[:found[-1].start()] + row[found[-1].end():] if found else row
 
 
 def kernel(text: str) -> str:

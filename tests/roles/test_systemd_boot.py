@@ -1,0 +1,296 @@
+"""systemd-boot against a stand-in for bootctl that answers as version 257 did in the lab's VM; the real one runs in
+tests/lab/test_systemd_boot.py. Entries, EFI variables and /etc/kernel/cmdline are files in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils import bootloader as loaders
+from ansible.module_utils import trial_initrd
+from ansible.module_utils.bootloader import BootloaderError, efi, owned, systemd_boot
+from ansible.module_utils.tunecheck.parsers.kernel import bls
+
+RELEASE, OLDER = "6.12.118+deb13-amd64", "6.12.100+deb13-amd64"
+LINE = "root=UUID=1 ro  console=ttyS0"
+ENTRY = """\
+# Boot Loader Specification type#1 entry
+title      Debian GNU/Linux 13 (trixie)
+version    {0}
+machine-id 1ab0
+sort-key   debian
+options    root=UUID=1 ro  console=ttyS0 systemd.machine_id=1ab0
+linux      /1ab0/{0}/linux
+initrd     /1ab0/{0}/initrd.img-{0}
+"""
+TRIAL = ["pci=noacs", "tunecheck.trial=abc", "panic=30"]
+
+
+class Box:
+    """The box: run_command() is AnsibleModule's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.esp, self.vars, self.boot = folder / "efi", folder / "vars", folder / "boot"
+        self.line, self.entries = folder / "kernel/cmdline", self.esp / "loader/entries"
+        for each in (self.entries, self.vars, self.boot, self.line.parent, folder / "modules" / OLDER,
+                     folder / "modules" / RELEASE, *(self.esp / "1ab0" / each for each in (OLDER, RELEASE))):
+            each.mkdir(parents=True)
+        self.default = self.entry(RELEASE)
+        (self.esp / "loader/loader.conf").write_text("#timeout 3\n")
+        self.line.write_text(LINE + "\n")
+        (self.boot / f"initrd.img-{RELEASE}").write_text("initramfs")
+        self.set("LoaderFeatures", b"\xff\x7f\0\0\0\0\0\0")
+        self.set("LoaderInfo", "systemd-boot 257.13".encode("utf-16-le"))
+        self.fails = ""
+
+    def entry(self, release: str, text: str = ENTRY) -> Path:
+        path = self.entries / f"1ab0-{release}.conf"
+        path.write_text(text.format(release))
+        for name in ("linux", f"initrd.img-{release}"):
+            (self.esp / "1ab0" / release / name).write_text(f"{name} as installed")
+        return path
+
+    def set(self, name: str, value: bytes) -> None:
+        path = self.vars / f"{name}-{efi._GUID}"
+        path.unlink(missing_ok=True)
+        if value:
+            path.write_bytes(b"\x07\0\0\0" + value)
+
+    def state(self) -> dict[str, str]:
+        """Everything that boots or that kernel-install reads."""
+        files = [path for path in (*self.esp.rglob("*"), *self.vars.iterdir(), *self.line.parent.iterdir())
+                 if path.is_file()]
+        return {str(path): path.read_text("latin-1") for path in files}
+
+    def run_command(self, argv: list[str], **_options: Any) -> tuple[int, str, str]:
+        verb = argv[1]
+        if verb == self.fails:
+            return 1, "", "Failed to set EFI variable: No space left on device"
+        if verb == "--print-esp-path":
+            return 0, f"{self.esp}\n", ""
+        if verb == "set-oneshot":
+            self.set("LoaderEntryOneShot", argv[2].encode("utf-16-le"))
+            return 0, "", ""
+        assert verb == "list"
+        found = []
+        for path in self.entries.glob("*.conf"):
+            keys = dict(row.split(None, 1) for row in path.read_text().splitlines() if not row.startswith("#"))
+            found.append({"type": "type1", "id": path.name, "path": str(path), "linux": keys["linux"],
+                          **({"sortKey": keys["sort-key"]} if "sort-key" in keys else {})})
+        # By sort key and version, and behind all of them those without, by name; both from the end.
+        found.sort(key=lambda entry: ("sortKey" in entry, entry["id"]), reverse=True)
+        return 0, json.dumps([*found, {"type": "auto", "id": "auto-reboot-to-firmware-setup", "path": ""}]), ""
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
+    monkeypatch.setattr(efi, "VARS", f"{tmp_path}/vars/")
+    monkeypatch.setattr(systemd_boot, "_LINE", str(tmp_path / "kernel/cmdline"))
+    monkeypatch.setattr(systemd_boot, "_MODULES", f"{tmp_path}/modules/")
+    monkeypatch.setattr(owned, "OWNED", str(tmp_path / "owned.json"))
+    monkeypatch.setattr(trial_initrd, "OWN", str(tmp_path / "boot/tunecheck-trial.img"))
+    return Box(tmp_path)
+
+
+def loader(box: Box) -> Any:
+    return systemd_boot.SystemdBoot(box)
+
+
+def options(path: Path) -> list[str]:
+    return bls.options(path.read_text()).split()
+
+
+def test_what_booted_the_box_is_driven_and_not_a_leftover_grub(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("GrubDebian", "SystemdBoot"):
+        monkeypatch.setattr(getattr(loaders, kind), "absent", classmethod(lambda _cls: None))
+    assert loaders.detect(box).name == "systemd-boot"
+    monkeypatch.setattr(loaders.SystemdBoot, "absent", classmethod(lambda _cls: "no /usr/bin/bootctl"))
+    with pytest.raises(BootloaderError, match="no /usr/bin/bootctl"):
+        loaders.detect(box)
+    box.set("LoaderInfo", "GRUB 2.12".encode("utf-16-le"))
+    assert loaders.detect(box).name == "GRUB with update-grub"
+
+
+def test_staged_and_given_up_touch_the_trial_alone(box: Box) -> None:
+    before = box.state()
+    loader(box).stage([], TRIAL)
+    staged = loader(box).staged()
+    assert staged.armed and staged.tokens[-3:] == TRIAL
+    assert options(box.entries / "tunecheck-trial.conf")[:3] == ["root=UUID=1", "ro", "console=ttyS0"]
+    # Its own entry is what bootctl calls the default then.
+    assert loader(box).generated() == options(box.default) and loader(box).kernel() == f"/1ab0/{RELEASE}/linux"
+    assert {path: text for path, text in box.state().items() if path in before} == before
+    loader(box).give_up()
+    assert box.state() == before and loader(box).staged() is None
+
+
+def test_an_initramfs_of_its_own_lies_beside_the_default_one(box: Box) -> None:
+    image, own = str(box.boot / f"initrd.img-{RELEASE}"), trial_initrd.OWN
+    Path(own).write_text("initramfs with options")
+    before, names = box.state(), loader(box).own_initrd(image, own)
+    assert names == (f"/1ab0/{RELEASE}/initrd.img-{RELEASE}", f"/1ab0/{RELEASE}/tunecheck-trial.img")
+    loader(box).stage([], TRIAL, names)
+    copy = box.esp / f"1ab0/{RELEASE}/tunecheck-trial.img"
+    assert bls.initrds((box.entries / "tunecheck-trial.conf").read_text()) == [names[1]]
+    assert copy.read_text() == "initramfs with options" and loader(box).staged().armed
+    copy.unlink()
+    assert not loader(box).staged().armed, "staged again"
+    loader(box).stage([], TRIAL, names)
+    (copy.parent / ".tunecheck-x1y2").write_text("half an ini")
+    loader(box).give_up()
+    assert box.state() == before
+    loader(box).stage([], TRIAL, names)
+    loader(box).promote(image, own)
+    assert (box.esp / f"1ab0/{RELEASE}/initrd.img-{RELEASE}").read_text() == "initramfs with options"
+    assert not copy.exists()
+    loader(box).promote(image, own)     # taken up again after an interruption
+
+
+def test_an_initramfs_that_is_not_the_staged_one_is_not_committed(box: Box) -> None:
+    image, own = str(box.boot / f"initrd.img-{RELEASE}"), trial_initrd.OWN
+    Path(own).write_text("initramfs with options")
+    loader(box).stage([], TRIAL, loader(box).own_initrd(image, own))
+    (box.esp / f"1ab0/{RELEASE}/tunecheck-trial.img").write_text("another")
+    with pytest.raises(BootloaderError, match="is not the initramfs that was staged"):
+        loader(box).promote(image, own)
+    assert (box.esp / f"1ab0/{RELEASE}/initrd.img-{RELEASE}").read_text() == f"initrd.img-{RELEASE} as installed"
+
+
+def test_commit_and_rollback_byte_for_byte(box: Box) -> None:
+    """Also the entry of the older kernel, and not an entry that kernel-install did not make."""
+    older = box.entry(OLDER)
+    other = box.entries / "arch.conf"
+    other.write_text("title Arch\nlinux /vmlinuz-linux\noptions root=UUID=2\n")
+    before = box.state()
+    loader(box).stage([], TRIAL)
+    loader(box).commit(["pci=noacs", "iommu=pt"], [])
+    for path in (box.default, older):
+        assert options(path)[-2:] == ["pci=noacs", "iommu=pt"], path
+    assert box.line.read_text() == LINE + " pci=noacs iommu=pt\n"
+    assert other.read_text() == before[str(other)] and loader(box).staged() is None
+    loader(box).commit(["iommu=pt"], ["pci=noacs"])
+    assert options(box.default)[-2:] == ["systemd.machine_id=1ab0", "iommu=pt"]
+    loader(box).remove()
+    assert box.state() == before and loader(box).configured() == []
+
+
+def test_a_line_that_was_not_there_is_made_without_the_trials_marks_and_goes(box: Box) -> None:
+    """kernel-install would take the running kernel's line, and that may be a trial's."""
+    box.line.unlink()
+    before = box.state()
+    loader(box).commit(["pci=noacs"], [])
+    assert box.line.read_text().split() == options(box.default)
+    loader(box).commit(["iommu=pt"], ["pci=noacs"])
+    loader(box).remove()
+    assert box.state() == before
+    loader(box).commit(["pci=noacs"], [])
+    box.line.write_text(box.line.read_text().replace("ro ", "rw "))
+    loader(box).remove()
+    assert box.line.read_text() == "root=UUID=1 rw console=ttyS0 systemd.machine_id=1ab0\n", "somebody else's by now"
+
+
+def test_a_commit_that_ends_at_any_write_leaves_a_whole_entry_and_is_taken_up(
+        box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    box.entry(OLDER)
+    old, real = box.default.read_text(), os.rename
+    new = old.replace("systemd.machine_id=1ab0\n", "systemd.machine_id=1ab0 pci=noacs\n")
+    left = -1       # of the writes, -1: all
+
+    def rename(source: str, target: str) -> None:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    seen = []
+    for writes in range(20):
+        left = -1
+        loader(box).remove()
+        assert box.default.read_text() == old
+        loader(box).stage([], TRIAL)
+        left = writes
+        try:
+            loader(box).commit(["pci=noacs"], [])
+            break
+        except KeyboardInterrupt:
+            seen.append(box.default.read_text())
+        left = -1
+        loader(box).commit(["pci=noacs"], [])
+        assert box.default.read_text() == new
+    assert len(seen) == 5 and set(seen) == {old, new}, "own list, line, older entry, default entry, own list"
+    assert seen[-1] == new and seen[-2] == old, "the default entry last"
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ("features", "does not know one-shot entries"), ("key", "has no sort-key"), ("read-only", "mounted read-only"),
+    ("full", "has 0 KiB free; expected 128 KiB for the trial's entry. Remove a kernel"),
+    ("image", "has 8192 KiB free; expected 9344 KiB for the trial's entry and its initramfs. Remove a kernel"),
+])
+def test_where_a_trial_is_refused(box: Box, monkeypatch: pytest.MonkeyPatch, change: str, says: str) -> None:
+    image = box.boot / "image"
+    with open(image, "wb") as file:
+        file.truncate(8 << 20)
+    assert loader(box).trial_refusal() is None
+    free = {"full": 0, "image": 8 << 20}.get(change, 1 << 30)
+    monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(
+        f_bavail=free // 512, f_frsize=512, f_flag=os.ST_RDONLY if change == "read-only" else 0))
+    if change == "features":
+        box.set("LoaderFeatures", b"\x07\0\0\0\0\0\0\0")
+    elif change == "key":
+        box.default.write_text(ENTRY.format(RELEASE).replace("sort-key   debian\n", ""))
+        (box.esp / "loader/loader.conf").write_text(f"timeout 3\ndefault 1AB0-{RELEASE[:4]}*\n")
+        assert loader(box).trial_refusal() is None, "named by loader.conf"
+        (box.esp / "loader/loader.conf").write_text("timeout 3\n")
+    if change in ("full", "image"):
+        with pytest.raises(BootloaderError, match=re.escape(says) + r".* Nothing was written\.$"):
+            loader(box).trial_refusal(str(image) if change == "image" else "")
+    else:
+        assert says in loader(box).trial_refusal()
+
+
+def test_a_trial_that_would_be_the_default_is_not_armed(box: Box) -> None:
+    """Without a sort key its name is the first of all; the role refuses that before, and looks once more here."""
+    box.default.write_text(ENTRY.format(RELEASE).replace("sort-key   debian\n", ""))
+    before = box.state()
+    with pytest.raises(BootloaderError, match="by default, and not once"):
+        loader(box).stage([], TRIAL)
+    assert box.state() == before
+
+
+@pytest.mark.parametrize(("name", "value", "chosen"), [
+    ("LoaderEntryDefault", f"1ab0-{OLDER}.conf", OLDER), ("LoaderEntryDefault", "@saved", OLDER),
+    ("loader.conf", "1ab0-6.12.100*", OLDER), ("loader.conf", "gone.conf", RELEASE), ("", "", RELEASE),
+])
+def test_the_default_entry_is_the_one_that_systemd_boot_takes(box: Box, name: str, value: str, chosen: str) -> None:
+    box.entry(OLDER)
+    box.set("LoaderEntryLastBooted", f"1ab0-{OLDER}.conf".encode("utf-16-le"))
+    if name == "loader.conf":
+        (box.esp / "loader/loader.conf").write_text(f"default {value}\n")
+    elif name:
+        box.set(name, value.encode("utf-16-le"))
+    assert loader(box).kernel() == f"/1ab0/{chosen}/linux"
+    loader(box).stage([], TRIAL)
+    assert loader(box).kernel() == f"/1ab0/{chosen}/linux"
+
+
+def test_a_unified_kernel_image_is_refused(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = json.dumps([{"type": "type2", "id": "debian-6.12.efi", "path": f"{box.esp}/EFI/Linux/debian-6.12.efi"}])
+    monkeypatch.setattr(box, "run_command", lambda argv, **_: (0, listed if argv[1] == "list" else f"{box.esp}\n", ""))
+    with pytest.raises(BootloaderError, match=r"debian-6\.12\.efi, of type2; .*Unified kernel images .*Nothing was"):
+        loader(box).generated()
+
+
+def test_firmware_that_does_not_keep_the_one_shot_leaves_the_default(box: Box) -> None:
+    before = box.state()
+    box.fails = "set-oneshot"
+    with pytest.raises(BootloaderError, match=r"No space left on device.*The default boot entry is unchanged"):
+        loader(box).stage([], TRIAL)
+    assert loader(box).staged().armed is False
+    assert {path: text for path, text in box.state().items() if path in before} == before
