@@ -102,7 +102,10 @@ def failures_of(trial: str, outcome: Outcome) -> dict[str, str]:
 
 
 def too_slow(outcome: Outcome) -> str:
-    """Return why a trial was ended at its time limit: nobody hung, so nobody is to blame."""
+    """Return why a trial was ended: nobody hung, so nobody is to blame."""
+    if outcome.paused:
+        return (f"no worker got on for {outcome.paused:.1f} s, and then every worker did: this machine is too slow or "
+                "too busy; end what else runs on it, and run it again")
     return (f"not finished within {outcome.seconds:.0f} s although every worker got on: this machine is too slow or "
             "too busy; end what else runs on it, and run it again")
 

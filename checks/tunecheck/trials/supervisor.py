@@ -65,15 +65,20 @@ class Stall:
         return tuple(suspect.worker for suspect in self.suspects if suspect.role == role)
 
 
+@dataclass(frozen=True)
 class OutOfTime:
-    """The time limit of the whole run passed while every worker got on."""
+    """The time limit of the whole run passed while every worker got on; or nobody got on for ``paused`` seconds, as in
+    a stall, and then everybody did."""
+
+    paused: float = 0.0
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended. ``results`` by worker; ``codes`` are exit codes, None for one that was left behind (then its
     pid is in ``abandoned`` with where it hangs); ``seconds`` is wall time. ``out_of_time``: it was ended at its time
-    limit although every worker got on, which is a slow machine and no stall."""
+    limit although every worker got on, or behind a pause of ``paused`` seconds after which every worker did: that is a
+    slow machine and no stall."""
 
     results: tuple[tuple[dict[str, Any], ...], ...]
     codes: tuple[int | None, ...]
@@ -82,6 +87,7 @@ class Outcome:
     errors: tuple[str, ...]
     seconds: float
     out_of_time: bool = False
+    paused: float = 0.0
 
     @property
     def complete(self) -> bool:
@@ -134,10 +140,10 @@ class Supervisor:
         errors = tuple(worker.error_output() for worker in workers)
         for worker in workers:
             worker.close()
-        late = isinstance(stall, OutOfTime)
+        late = stall if isinstance(stall, OutOfTime) else None
         return Outcome(tuple(tuple(worker.results) for worker in workers), codes,
                        None if isinstance(stall, OutOfTime) else stall, abandoned, errors, time.monotonic() - began,
-                       late)
+                       late is not None, late.paused if late else 0.0)
 
     def _watch(self, workers: Sequence[Worker], board: Board, until: float) -> Stall | OutOfTime | None:
         """Wait until all have ended, or one does not get on. A worker that failed ends the run of the others as
@@ -170,7 +176,10 @@ class Supervisor:
                 suspects = _suspects(workers, board)
                 # With too few processors even 1.5 s may pass without any of them; who gets on now has no stall.
                 if late_failure or any(self._stuck(board.state(worker.number)) for worker in stuck):
-                    return self._stall(suspects)
+                    stall = self._stall(suspects)
+                    # Evidence takes its time. Who got on meanwhile only waited for a processor, as all did in a soak
+                    # in a virtual machine on a busy host, where P2P was said to be to blame.
+                    return OutOfTime(stall.after) if not late_failure and _all_got_on(suspects, board) else stall
                 if now >= until:
                     # Nobody to blame: they beat, and each was within the limit of what it did.
                     blamed = any(suspect.role == "culprit" for suspect in suspects)
@@ -201,6 +210,11 @@ class Supervisor:
                 evidence = {"error": f"{type(error).__name__}: {error}"}
         return Stall(phase or slowest.state.phase, slowest.state.progress_age or 0.0, suspects,
                      evidence)
+
+
+def _all_got_on(suspects: Sequence[Suspect], board: Board) -> bool:
+    """Whether every worker that had not ended has made progress since it was looked at."""
+    return all(each.role == "done" or board.state(each.worker).progress > each.state.progress for each in suspects)
 
 
 def _suspects(workers: Sequence[Worker], board: Board) -> tuple[Suspect, ...]:

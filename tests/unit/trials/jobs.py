@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 from tunecheck.trials.heartbeat import state_of
 from tunecheck.trials.workers.worker import Context
@@ -59,6 +60,15 @@ def hold(_: Context) -> None:
 def late(_: Context) -> None:
     """No beat and no progress, as on a machine without a processor to spare, and then on as before."""
     ctypes.PyDLL(None).usleep(800_000)
+
+
+def held(context: Context) -> None:
+    """Beat, and make no progress, until the file ``until`` is there; a worker in ``left`` for ever. Then say so."""
+    until = Path(context.parameters["until"])
+    while not until.exists() or context.parameters["worker"] in context.parameters["left"]:
+        time.sleep(0.005)
+    context.beat.step()
+    until.with_suffix(f".{context.parameters['worker']}").touch()
 
 
 def raises(_: Context) -> None:

@@ -183,6 +183,31 @@ def test_who_gets_on_until_the_time_is_up_is_slow_and_does_not_hang() -> None:
     assert [finding.outcome for finding in findings] == ["unknown"], "never a pass, and no wedge"
 
 
+@pytest.mark.parametrize("left", [[], [1], [0, 1]])
+def test_who_gets_on_while_evidence_is_taken_did_not_hang(tmp_path: Path, left: list[int]) -> None:
+    """A rollout on a busy host was told that a soak hung after 1.5 s and that P2P is to blame: both ranks only waited
+    for a processor. One that gets on alone waits for the other still."""
+    until = tmp_path / "go"
+
+    def evidence(_: Sequence[Suspect], __: float) -> dict[str, Any]:
+        until.touch()
+        last = time.monotonic() + 20
+        while time.monotonic() < last and not all(until.with_suffix(f".{each}").exists() for each in {0, 1} - {*left}):
+            time.sleep(0.01)
+        return {}
+
+    outcome = run(*(job(at=3, who=number, then="held", until=str(until), left=left, count=10_000)
+                    for number in (0, 1)), evidence=evidence)
+    if left:
+        assert outcome.stall is not None and not outcome.out_of_time
+        return
+    assert outcome.stall is None and outcome.out_of_time and not outcome.complete
+    assert LIMITS["soak"] <= outcome.paused < 20
+    assert outcome_of(json.loads(json.dumps(plain(outcome)))) == outcome, "also out of a container"
+    (reason,) = failures_of("p2p", outcome).values()
+    assert f"for {outcome.paused:.1f} s, and then every worker did" in reason
+
+
 def test_who_is_stopped_when_the_time_is_up_is_to_blame() -> None:
     outcome = run(job(at=2, then="stop"), job(count=10_000), seconds=1.5, limits={"soak": 30})
     assert outcome.stall is not None and outcome.stall.phase == "time limit" and not outcome.out_of_time

@@ -32,4 +32,4 @@ def outcome_of(found: Mapping[str, Any]) -> Outcome:
                                    tuple(suspect_of(each) for each in stall["suspects"]), dict(stall["evidence"])),
                    {int(pid): str(text) for pid, text in found["abandoned"].items()},
                    tuple(str(text) for text in found["errors"]), float(found["seconds"]),
-                   found.get("out_of_time") is True)
+                   found.get("out_of_time") is True, float(found.get("paused", 0.0)))
