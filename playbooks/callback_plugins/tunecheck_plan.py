@@ -61,12 +61,17 @@ def _shorter(path):
     return min(path, os.path.relpath(path), key=len) if os.path.exists(path) else path
 
 
+#: In front of the next step where a box was lost in the role that reboots it.
+_REBOOTING = ("it was lost around its reboot. A trial boot that is not committed in time (box_spec.boot.confirm_seconds)"
+              " returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
+
+
 class Box:
     """What was seen of one host."""
 
     def __init__(self):
         self.spec, self.info, self.trial, self.watchdog, self.bmc = {}, {}, {}, {}, {}
-        self.changed, self.refused, self.kept_out = [], "", ""
+        self.changed, self.refused, self.kept_out, self.rebooting = [], "", "", False
 
 
 class CallbackModule(CallbackBase):
@@ -142,13 +147,14 @@ class CallbackModule(CallbackBase):
             box.kept_out = output if not own and _KEPT_OUT.search(output) else ""
 
     def v2_runner_on_unreachable(self, result):
-        box, data, _task = self._seen(result)
+        box, data, task = self._seen(result)
         box.kept_out = box.kept_out or str(data.get("msg") or "unreachable")
+        box.rebooting = getattr(getattr(task, "_role", None), "_role_name", "") == "boot_trial"
 
     def v2_playbook_on_stats(self, stats):
         for name, box in sorted(self._boxes.items()):
             if box.kept_out:
-                self._show([f"{name}: {self._step(name, box)}"])
+                self._show([f"{name}: {_REBOOTING if box.rebooting else ''}{self._step(name, box)}"])
             if context.CLIARGS.get("check") and self._frozen:
                 self._show(self._plan(name, box))
 

@@ -270,3 +270,10 @@ def test_modules_are_named(tmp_path: Path) -> None:
     said = shown(snap(tmp_path, text, "nouveau              3096576  1\nnvidia              56717312  0\n"))
     assert "is version 580.95.05, open, built for kernel 6.8.0-45-generic" in said
     assert "lsmod: nouveau, nvidia loaded" in said
+
+
+def test_a_p2p_table_without_its_command_refuses_nothing(tmp_path: Path) -> None:
+    """NS stands in the tables of atomics and of PCIe's property on boards that copy over NVLink."""
+    snapshot = snap(tmp_path, P2P.replace("OK", "NS"))
+    found = [each for each in findings(snapshot, "p2p-capability") if each.observed == "NS"]
+    assert {(each.outcome, each.code) for each in found} == {("unknown", "table-not-told")}

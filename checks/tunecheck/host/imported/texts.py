@@ -79,8 +79,7 @@ class Texts:
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
             if named is None:
                 self.runs.setdefault((*command[:2], "-p2p", "?"), text)
-                return ("nvidia-smi topo -p2p (its letter is not in the text: taken for reads or writes; put the "
-                        "command above it)")
+                return "nvidia-smi topo -p2p (its letter is not in the text; put the command above it)"
         return f"nvidia-smi {matrix.kind}"
 
     def values(self, text: str) -> None:

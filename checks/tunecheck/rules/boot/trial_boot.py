@@ -24,7 +24,8 @@ _AGAIN = "; then run the play again, which tries it once more"
 _REASONS = {
     "not_confirmed": (
         "nobody confirmed it in time, and the box returned to its old boot entry by itself",
-        Remedy.typed("look at network and sshd of that boot (`sudo journalctl -b -1`, or the console's log)" + _AGAIN)),
+        Remedy.typed("look at network and sshd of that boot (`sudo journalctl -b -1`, or the console's log); "
+                     "where both worked the box was slower than box_spec.boot.confirm_seconds: raise it" + _AGAIN)),
     "not_proven": (
         "it did not do what it is for, and was not committed",
         Remedy.typed("look at what the play said of it: it names the check that did not hold" + _AGAIN)),

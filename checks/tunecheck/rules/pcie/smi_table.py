@@ -36,8 +36,8 @@ COSTS = {
 }
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
-_AGAIN = Remedy.typed("on the box: `nvidia-smi topo -m > topo.txt`; then give that file: a table that was copied out "
-                      "of a web page or a chat has lost its tabs")
+_AGAIN = Remedy.typed("on the box run `nvidia-smi topo -m`, and give all that it prints, as it is: a table that was "
+                      "cut, or copied out of a web page or a chat and has lost its tabs, cannot be read")
 
 
 def absent_table(case: Case) -> bool:
@@ -168,6 +168,13 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                               f"{len(table)} ordered pairs{boards}; whether transfers are right and fast only a "
                               "measurement says, and the PCI tree is not given; add: sudo lspci -nnvvv", word, "OK",
                               (source,))
+            elif letter == "?":
+                # NS stands in the tables of atomics, NVLink and the property "p" of boards that copy directly.
+                yield Finding(check, "table-not-told", shown, "unknown", "effective",
+                              f"{shown}: {word} in a table of nvidia-smi topo -p2p of which the text does not say what "
+                              "it is about (reads, writes, NVLink, atomics); add the command above it", word, "OK",
+                              (source,), Remedy.typed("give all that `nvidia-smi topo -p2p r` prints, with the command "
+                                                      "above it"))
             else:
                 outcome = outcome_of(case, word, patchable)
                 yield Finding(check, code_of(case, word, patchable), shown, outcome, "effective",
