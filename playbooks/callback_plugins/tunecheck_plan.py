@@ -62,8 +62,8 @@ def _shorter(path):
 
 
 #: In front of the next step where a box was lost in the role that reboots it.
-_REBOOTING = ("it was lost around its reboot. A trial boot that is not committed in time (box_spec.boot.confirm_seconds)"
-              " returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
+_REBOOTING = ("it was lost around its reboot. A trial boot that is not committed within box_spec.boot.confirm_seconds "
+              "returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
 
 
 class Box:

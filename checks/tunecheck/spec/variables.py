@@ -51,13 +51,29 @@ _BOX_SPEC = ("box_spec", "box_spec_host")
 _HELD = ("box_spec_frozen", "box_spec_frozen_json", "box_info")
 _KNOWN = (*_BOX_SPEC, *PLAYS, *(f"{role}_{name}" for role, names in ROLES.items() for name in names.split()))
 
+#: How a host is reached, of ansible-core 2.19 (docs: ssh connection, sudo, special variables), without "ansible_".
+_ANSIBLE = ("host", "port", "user", "password", "connection", "timeout", "python_interpreter", "shell_type",
+            "shell_executable", "remote_tmp", "pipelining", "private_key_file", "ssh_host", "ssh_port", "ssh_user",
+            "ssh_pass", "ssh_password", "ssh_private_key_file", "ssh_private_key", "ssh_private_key_passphrase",
+            "ssh_args", "ssh_common_args", "ssh_extra_args", "ssh_executable", "ssh_pipelining", "ssh_timeout",
+            "ssh_retries", "ssh_transfer_method", "ssh_use_tty", "ssh_host_key_checking", "host_key_checking",
+            "control_path", "control_path_dir", "sftp_extra_args", "scp_extra_args", "sftp_executable",
+            "scp_executable", "become", "become_user", "become_method", "become_password", "become_pass", "become_exe",
+            "become_flags", "sudo_exe", "sudo_flags", "sudo_pass", "sudo_user")
+
 
 def without_effect(names: Iterable[str]) -> dict[str, str]:
-    """Return the declared names that look like one of ours and are none: name -> the way out. Ansible's own names, and
-    those that are near to nothing here, are left out."""
-    found = {name: _meant(name) for name in names
-             if name not in _KNOWN and name not in _HELD and not name.startswith("ansible_")}
+    """Return the declared names that look like one of ours, or like one of Ansible's for reaching a host, and are none:
+    name -> the way out. Those that are near to nothing here are left out."""
+    found = {name: _of_ansible(name) if name.startswith("ansible_") else _meant(name) for name in names
+             if name not in _KNOWN and name not in _HELD}
     return {name: meant for name, meant in sorted(found.items()) if meant}
+
+
+def _of_ansible(name: str) -> str:
+    own = name.removeprefix("ansible_")
+    near = [] if own in _ANSIBLE else difflib.get_close_matches(own, _ANSIBLE, n=1, cutoff=0.74)
+    return f"did you mean ansible_{near[0]}?" if near else ""
 
 
 def _meant(name: str) -> str:

@@ -44,7 +44,7 @@ MEANING: dict[Code, str] = {
     Code.AER_STORM: "{errors:g} PCIe errors",
     Code.LINK_NARROWER: "its link has {lanes:g} lanes, and had {before:g}",
     Code.THROTTLED: "the hardware slows this GPU down (clock event bits {bits:g})",
-    Code.NVML_SILENT: "the NVIDIA driver does not answer",
+    Code.NVML_SILENT: "the NVIDIA driver did not answer in time",
     Code.KMSG_OVERRUN: "kernel messages were lost before they were read",
     Code.KMSG_UNREADABLE: "the kernel's messages cannot be read: run as root",
     Code.DISK_LOW: "{free_bytes:.3g} bytes are free there",

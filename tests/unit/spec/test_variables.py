@@ -25,7 +25,7 @@ KNOWN = [*PLAYS, *(f"{role}_{name}" for role, names in ROLES.items() for name in
          "box_spec_host"]
 STRANGERS = ["ntp_servers", "users", "docker_users", "node_exporter_version", "http_proxy", "nvidia_smi", "timezone",
              "count", "user", "version", "boot_order", "driver_branch", "models", "inferencing", "sshd_port",
-             "kernel_version", "gpu_operator", "ansible_usr", "ansible_host", "site", "location", "rack", "specs",
+             "kernel_version", "gpu_operator", "ansible_host", "site", "location", "rack", "specs",
              "box", "spec_file"]
 
 
@@ -173,3 +173,15 @@ def test_a_slip_of_yaml_in_a_play_says_where_file_and_line_are_told(tmp_path: Pa
     shown = subprocess.run([sys.executable, "-m", "tunecheck", "spec", "show", "-i", inventory], cwd=REPOSITORY,
                            capture_output=True, text=True, timeout=120, check=False)
     assert shown.returncode == 2 and f"{file}:" in shown.stderr
+
+
+@pytest.mark.parametrize(("written", "meant"), [
+    ("ansible_usr", "ansible_user"), ("ansible_hots", "ansible_host"), ("ansible_prot", "ansible_port"),
+    ("ansible_becom", "ansible_become"), ("ansible_ssh_comon_args", "ansible_ssh_common_args")])
+def test_a_slip_in_a_variable_of_ansible_is_named(written: str, meant: str) -> None:
+    assert without_effect([written]) == {written: f"did you mean {meant}?"}
+
+
+def test_variables_of_ansible_are_no_slips() -> None:
+    assert without_effect(["ansible_user", "ansible_user_id", "ansible_hostname", "ansible_facts", "ansible_ssh_port",
+                           "ansible_winrm_transport", "ansible_network_os", "ansible_env", "ansible_kernel"]) == {}
