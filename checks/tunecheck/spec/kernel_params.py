@@ -9,7 +9,16 @@ import re
 from collections.abc import Iterable
 
 from ..parsers.kernel.cmdline import CONFIRM_KEY, INITRD_KEY, TRIAL_KEY
-from ..parsers.kernel.kernel_params import INEFFECTIVE, MULTI_VALUE, PCI_WORDS, VALUES, hint, name_of, rejected_values
+from ..parsers.kernel.kernel_params import (
+    INEFFECTIVE,
+    MULTI_VALUE,
+    PCI_WORDS,
+    VALUES,
+    hint,
+    name_of,
+    rejected_values,
+    unparsed,
+)
 from ..parsers.kernel.param_conflicts import clash, split
 
 __all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "VALUES", "conflicts", "name_of", "problems"]
@@ -36,7 +45,9 @@ def problems(token: str) -> list[str]:
         return _pci(value) if equals else ["pci needs a value, for example pci=realloc"]
     if key in VALUES:
         return _listed(key, value)
-    return []
+    # A kernel that is patched for it does something with the override; nobody is kept from it.
+    advice = "" if key == "pcie_acs_override" else unparsed(token)
+    return [f"{token}: {advice}"] if advice else []
 
 
 def _shape(token: str) -> str | None:
