@@ -13,7 +13,7 @@ from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported import kinds, posts
 from tunecheck.host.imported.machine import load_import
-from tunecheck.host.imported.seams import parts
+from tunecheck.host.imported.seams import MOST, parts
 from tunecheck.parsers.nvidia.smi_query import parse_query
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -145,3 +145,12 @@ def test_an_error_in_a_plain_table_counts_beside_a_report_without_it(first: bool
     (tmp_path / "x.txt").write_text(report + table if first else table + report)
     document = load_import(str(tmp_path / "x.txt")).nvml()
     assert [gpu["values"]["ecc_volatile_uncorrected"] for gpu in document["gpus"]] == [3]
+
+
+def test_more_outputs_than_a_folder_may_hold_are_refused(tmp_path: Path) -> None:
+    one = "available: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\n"
+    (tmp_path / "x.txt").write_text(one * 3)
+    assert len(list(parts(one * 3))) == 3 and load_import(str(tmp_path / "x.txt"))
+    (tmp_path / "x.txt").write_text(one * (MOST + 1))
+    with pytest.raises(UsageError, match="more than 2000 outputs; expected those of one machine"):
+        load_import(str(tmp_path / "x.txt"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
+from ...errors import UsageError
 from ...parsers.kernel.fragment import messages
 from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_names import HEADER
@@ -13,7 +15,7 @@ from .kinds import recognise
 from .log_signs import LOG_LINE, SAID
 from .posts import kinds
 
-__all__ = ["parts"]
+__all__ = ["MOST", "parts"]
 
 _LOG = "kernel log"
 _DEVICES = ("Host bridge", "PCI bridge", "VGA compat", "3D contr", "Display contr", "Processing acc")
@@ -74,6 +76,10 @@ _TITLE = regex(r"(?:^|\n)(?:[ \t=#*+$>~:-]*((?:sudo +)?(?:/\S{1,60}/)?"
                r"(?:nvidia-smi|lspci|dmesg|journalctl|numactl|lscpu|cat)\b[^\n]{0,100}?)[ \t=#*:-]*"
                r"|(?:[=#*+~-]{2,} ?)(?:[^\n]{1,80}? ?)[=#*+~-]{2,})\n\s*\Z")
 _ABOVE = 300
+#: Outputs in one text, as files in a folder.
+MOST = 2000
+#: How often in a row a line that comes again may begin nothing.
+_TRIES = 20
 
 
 def parts(text: str) -> Iterator[tuple[str, str]]:
@@ -96,7 +102,10 @@ def _cuts(text: str, there: list[str]) -> list[int]:
     begins = _begins(text, there) or [0]
     found = list[int]()
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
-        found += [begin, *_again(text, there, begin if found else 0, end)]
+        found += [begin, *islice(_again(text, there, begin if found else 0, end), MOST)]
+        if len(found) > MOST:
+            raise UsageError(f"one text holds more than {MOST} outputs; expected those of one machine: keep the last "
+                             "of each")
     return found
 
 
@@ -105,13 +114,21 @@ def _again(text: str, there: list[str], begin: int, end: int) -> Iterator[int]:
     had before."""
     marks = sorted((found.start(), kind, found.group(found.lastindex) if found.lastindex else "")
                    for kind, mark in _marks(text, there) for found in mark.finditer(text, begin, end))
+    following, after = list[int](), dict[tuple[str, str], int]()
+    for place, kind, mark in reversed(marks):
+        following.append(after.get((kind, mark), end))
+        after[kind, mark] = place
     seen = set[tuple[str, str]]()
-    last = begin
-    for place, kind, mark in marks:
-        if (kind, mark) in seen and kind in _kinds(text[last:place]) and kind in _kinds(text[place:end]):
-            yield place
-            last = place
-            seen.clear()
+    last, tries = begin, _TRIES
+    for (place, kind, mark), until in zip(marks, reversed(following), strict=True):
+        if (kind, mark) in seen and tries:
+            # No farther than the same line comes again: the text may be nothing but such lines.
+            if kind in _kinds(text[last:place]) and kind in _kinds(text[place:until]):
+                yield place
+                last, tries = place, _TRIES
+                seen.clear()
+            else:
+                tries -= 1
         seen.add((kind, mark))
 
 
