@@ -154,3 +154,9 @@ def test_more_outputs_than_a_folder_may_hold_are_refused(tmp_path: Path) -> None
     (tmp_path / "x.txt").write_text(one * (MOST + 1))
     with pytest.raises(UsageError, match="more than 2000 outputs; expected those of one machine"):
         load_import(str(tmp_path / "x.txt"))
+
+
+def test_the_links_of_one_gpu_are_no_other_list_of_gpus(tmp_path: Path) -> None:
+    listed = TWICE["nvidia-smi -L"][0]
+    (tmp_path / "x.txt").write_text(f"{listed}{listed.splitlines()[0]}\n\t Link 0: 26.562 GB/s\n")
+    assert len(load_import(str(tmp_path / "x.txt")).posts["nvidia-smi -L"]) == 2

@@ -75,7 +75,9 @@ def _boards(text: str) -> dict[Any, Any]:
     from ...parsers.nvidia.smi_table import listed_whole
 
     found = listed_whole(text)
-    return {"count": len(found), **dict(found)}
+    # `nvidia-smi nvlink -s` has the same lines above its links, and may be of one GPU.
+    count = None if "Link " in text else len(found)
+    return {"count": count, **dict(found)}
 
 
 def _nodes(text: str) -> dict[Any, Any]:
