@@ -15,6 +15,7 @@ from .posted import Channel, Nccl, Posted, Table
 if TYPE_CHECKING:
     from ..parsers.nvidia.bench_grids import Bench
     from ..parsers.nvidia.nccl_tests import NcclTest
+    from ..parsers.pci.lspci_tree import Drawing
 
 __all__ = ["read"]
 
@@ -50,7 +51,11 @@ def _failures(texts: tuple[str, ...], found: dict[str, Any]) -> None:
 def _bar1(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     from ..parsers.pci.lspci_regions import bar1_sizes
 
-    found["bar1"] = {bdf: size for text in texts for bdf, size in bar1_sizes(text).items()}
+    sizes: dict[str, int] = {}
+    for text in texts:
+        for bdf, size in bar1_sizes(text).items():
+            sizes[bdf] = min(size, sizes.get(bdf, size))
+    found["bar1"] = sizes
 
 
 def _tests(texts: tuple[str, ...], found: dict[str, Any]) -> None:
@@ -68,9 +73,11 @@ def _engines(texts: tuple[str, ...], found: dict[str, Any]) -> None:
 
 
 def _modules(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..parsers.nvidia.small_outputs import loaded
+    from ..parsers.nvidia.small_outputs import Loaded, loaded
 
-    found["modules"] = loaded(texts[0])
+    lists = [loaded(text) for text in texts]
+    found["modules"] = Loaded(tuple(dict.fromkeys(name for each in lists for name in each.modules)),
+                              any(each.whole for each in lists))
 
 
 def _module(texts: tuple[str, ...], found: dict[str, Any]) -> None:
@@ -82,7 +89,9 @@ def _module(texts: tuple[str, ...], found: dict[str, Any]) -> None:
 def _toolkit(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     from ..parsers.nvidia.small_outputs import nvcc
 
-    found["cuda"] = next((release[0] for text in texts if (release := nvcc(text)) is not None), "")
+    releases = [release[0] for text in texts if (release := nvcc(text)) is not None]
+    # Of two toolkits the older one is judged: the newer one can do what it can.
+    found["cuda"] = min(releases, key=lambda release: [int(part) for part in release.split(".")], default="")
 
 
 def _device_nodes(texts: tuple[str, ...], found: dict[str, Any]) -> None:
@@ -115,7 +124,11 @@ def _drawn(drawings: tuple[str, ...]) -> Fact[Table]:
 
     source = "lspci -tv"
     try:
-        drawing = parse_tree(drawings[0])
+        told = [parse_tree(text) for text in drawings]
+        named = [each for each in told if any(device.gpu for device in each.devices)] or told
+        drawing = named[0]
+        if any(_shape(each) != _shape(drawing) for each in named):
+            raise ValueError("two drawings that differ; keep one of them")
     except ValueError as error:
         return not_understood(source, error)
     gpus = sorted((device for device in drawing.devices if device.gpu), key=lambda device: device.bdf)
@@ -128,6 +141,10 @@ def _drawn(drawings: tuple[str, ...]) -> Fact[Table]:
         for b in range(a + 1, len(gpus)):
             pairs[a, b] = relate(one.chain, gpus[b].chain, None, None, 0).word or ""
     return known(Table(tuple(gpu.bdf for gpu in gpus), pairs, source, drawing.cut), source)
+
+
+def _shape(drawing: Drawing) -> dict[str, object]:
+    return {device.bdf: device.chain for device in drawing.devices if device.gpu}
 
 
 def _letters(host: Host, letter: str) -> Mapping[tuple[int, int], str] | None:

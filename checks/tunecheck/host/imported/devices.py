@@ -9,7 +9,8 @@ from ...errors import UsageError
 from ...model.absence import Absence, Reason
 from ...parsers.pci.lspci import LspciDevice, parse_lspci
 from ...parsers.text.bounds import MOST_PCI
-from .pci import FULL, BusTree, config, gaps, has_no_link, merge
+from .pci import FULL, BusTree, config, gaps, has_no_link
+from .pci_merge import merge
 
 if TYPE_CHECKING:
     from .texts import Texts

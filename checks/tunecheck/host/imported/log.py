@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from ...parsers.kernel.fragment import tells
 from ...parsers.kernel.log_boots import boots
 from ...parsers.kernel.log_forms import CRASH, plain
 from ...parsers.text.log_lines import lines
@@ -63,9 +64,11 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
 
 
 def _with_more(log: str, other: str) -> str:
-    """Return ``log`` with those messages of the driver that only another text of the same boot holds."""
+    """Return ``log`` with those messages of the driver, and those that a check reads, that only another text of the
+    same boot holds."""
     told = {each.text for each in lines(log)}
-    more = [each for each in islice(lines(other), _LINES) if each.text.startswith(_DRIVER) and each.text not in told]
+    more = [each for each in islice(lines(other), _LINES) if each.text not in told
+            and (each.text.startswith(_DRIVER) or tells(each.text))]
     if not more:
         return log
     return "\n".join([log.rstrip("\n"), *(f"[{each.when}] {each.text}" if _SECONDS.fullmatch(each.when) else each.text

@@ -22,6 +22,9 @@ from .texts import Texts
 __all__ = ["ImportedHost", "load_import"]
 
 _TOPO = ("nvidia-smi", "topo", "-m")
+#: Kinds of which a machine has one answer.
+_ONE = ("lscpu", "numactl -H", "systemctl show", "spec", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params",
+        "/proc/swaps")
 _EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or text or a folder with the output of sudo "
              "lspci -nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q, a log "
              "of NCCL, vLLM or SGLang, nccl-tests, p2pBandwidthLatencyTest or nvbandwidth")
@@ -71,18 +74,13 @@ class ImportedHost:
         return Completed(tuple(argv), 0, output, "")
 
     def nvml(self, deadline: float = 10.0) -> dict[str, Any]:
-        """Return the document as far as `nvidia-smi -q` tells it, else nvidia-smi's plain table. Unreadable where
-        neither is there."""
+        """Return the document as far as the texts of `nvidia-smi -q` and nvidia-smi's plain tables tell it. Unreadable
+        where none is there."""
         document = None
-        if self._texts.smi:
-            from ...parsers.nvidia.smi_query import parse_query  # start-up time
+        if self._texts.smi or "nvidia-smi" in self.posts:
+            from .nvidia_smi import document_of  # start-up time
 
-            document = parse_query(self._texts.smi)
-        if not document and "nvidia-smi" in self.posts:
-            from ...parsers.nvidia.smi_table import parse_table
-
-            tables = [parse_table(post.text) for post in self.posts["nvidia-smi"]]
-            document = next((table for table in tables if table and table["gpus"]), None)
+            document = document_of(self._texts)
         if document is None:
             raise Unreadable("NVML", _reason("nvidia-smi -q"))
         return document
@@ -205,9 +203,11 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         if reason:
             texts.errors.setdefault(f"read {path}", reason)
         else:
-            texts.file(path, content)
+            texts.given(path, content)
         return path
     kind = kinds.recognise(piece.text)
+    if kind in _ONE:
+        texts.answer(kind, piece.text)
     if kind == "topo":
         return _tables(texts, piece)
     if kind == "kernel log":

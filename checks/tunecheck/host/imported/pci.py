@@ -3,17 +3,16 @@ what the text shows of it. What it does not show becomes a reason, never a value
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...model.absence import Absence, Reason
 from ...parsers.pci.aer_status import status_bytes
 from ...parsers.pci.lspci import LspciDevice
 from ...parsers.pci.lspci_express import express_bytes
-from ...parsers.pci.lspci_raw import complete_from_bytes
-from ...parsers.pci.pci import ACS_NOT_GIVEN, Acs, acs
+from ...parsers.pci.pci import ACS_NOT_GIVEN, Acs
 from ...parsers.pci.switch_chips import EMULATED
 
-__all__ = ["FULL", "RAW", "BusTree", "config", "gaps", "has_no_link", "merge"]
+__all__ = ["FULL", "RAW", "BusTree", "config", "gaps", "has_no_link"]
 
 FULL = "add: sudo lspci -vvv"
 RAW = "add: sudo lspci -xxxx"
@@ -25,55 +24,6 @@ _WITHOUT_ACS = "Upstream Port"
 #: QEMU's pxb and pxb-pcie.
 _EXPANDERS = ("1b36:0009", "1b36:000b")
 _NO_LINK = ("", "Root Complex Integrated Endpoint", "Root Complex Event Collector")
-
-
-def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | None:
-    """Add what one more text says. Return a sentence where it speaks of another machine, else None."""
-    for device in found:
-        complete_from_bytes(device)
-        other = known.get(device.bdf)
-        if other is None:
-            known[device.bdf] = device
-            continue
-        if _differ(device.vendor, other.vendor) or _differ(device.device, other.device):
-            return (f"{device.bdf} is {other.vendor}:{other.device} in one text and {device.vendor}:{device.device} "
-                    "in another")
-        one, two = _control(device), _control(other)
-        if one is not None and two is not None and one != two:
-            return f"{device.bdf} has ACSCtl=0x{two:04x} in one text and 0x{one:04x} in another"
-        best, rest = (device, other) if _rank(device) > _rank(other) else (other, device)
-        for name in ("vendor", "device", "class_code", "buses", "numa_node", "driver", "iommu_group", "port", "speed",
-                     "width", "max_speed", "max_width"):
-            if getattr(best, name) is None:
-                setattr(best, name, getattr(rest, name))
-        best.codes = {**rest.codes, **best.codes}
-        best.slot |= rest.slot
-        best.aer |= rest.aer
-        best.express |= rest.express
-        best.occupied |= rest.occupied
-        best.bytes_only |= rest.bytes_only
-        best.driver_shown |= rest.driver_shown
-        best.all_ones |= rest.all_ones
-        best.unread_header = best.unread_header or rest.unread_header
-        best.raw = max(best.raw, rest.raw, key=len)
-        known[device.bdf] = best
-    return None
-
-
-def _differ(one: str | None, other: str | None) -> bool:
-    return one is not None and other is not None and one != other
-
-
-def _control(device: LspciDevice) -> int | None:
-    if device.acs is not None:
-        return device.acs.ctl
-    found = acs(device.raw) if len(device.raw) >= 4096 and not device.all_ones else None
-    return found.ctl if found is not None else None
-
-
-def _rank(device: LspciDevice) -> tuple[bool, bool, bool, int]:
-    whole = device.listed and not device.denied and not device.cut
-    return device.acs is not None, whole and device.extended, whole, len(device.raw)
 
 
 def has_no_link(device: LspciDevice) -> bool:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
 from .cmdline import apart, from_log
+from .differing import differing
 from .guest import guest_evidence
+from .nvidia_smi import contradiction
 from .short import from_short
 from .texts import Texts
 
@@ -47,6 +49,9 @@ def synthesise(texts: Texts) -> str | None:
                 "the log in the report is of another boot: its command line is another")
     elif problem:
         return problem
+    problem = contradiction(texts) or differing(texts)
+    if problem:
+        return problem
     smi = _smi(texts)
     for gpu in (gpu for part in smi for gpu in part.gpus):
         target = devices.get(gpu.bdf)
@@ -60,6 +65,9 @@ def synthesise(texts: Texts) -> str | None:
         texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)
     from_short(texts.posts, texts)
+    for path, why in texts.torn.items():
+        texts.reads.pop(path, None)
+        texts.errors[f"read {path}"] = Absence.NOT_UNDERSTOOD.because(f"not usable ({why}); keep one of them")
     _from_log(texts)
     if texts.past or _DMESG in texts.runs:
         from .log import history  # start-up time

@@ -1,4 +1,5 @@
-"""The answers that the texts of an import give, as they are collected. The first text of a kind counts."""
+"""The answers that the texts of an import give, as they are collected. Texts of one kind that differ are all kept;
+what they come to, differing.py and the readers say."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class Texts:
     line cannot be read. ``past``: the lines of earlier boots, each with where they are from; ``taken``: when a bug
     report or nvidia-smi was made; ``only_list``: lspci came without details, and such a list does not show its end;
     ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
-    as in base.doubt."""
+    as in base.doubt; ``answers``: every text of the kinds of which a machine has one, ``torn``: what two texts say of a
+    path that can have only one value."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -36,6 +38,8 @@ class Texts:
     lspci: list[str] = field(default_factory=list)
     smi: list[str] = field(default_factory=list)
     posts: dict[str, list[Post]] = field(default_factory=dict)
+    answers: dict[str, list[str]] = field(default_factory=dict)
+    torn: dict[str, str] = field(default_factory=dict)
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
     past: list[tuple[str, str]] = field(default_factory=list)
@@ -53,6 +57,18 @@ class Texts:
         self.reads.setdefault(path, content.encode())
         if path == "/proc/cmdline":
             self.cmdlines.append(content)
+
+    def answer(self, kind: str, text: str) -> None:
+        """Keep one more text of a kind of which a machine has one."""
+        self.answers.setdefault(kind, []).append(text)
+
+    def given(self, path: str, content: str) -> None:
+        """Keep what one text says of a path. Another value than that of the text before is none that counts."""
+        known = self.reads.get(path)
+        if known is not None and path != "/proc/cmdline" and known.split() != content.encode().split():
+            one, other = known.decode().strip()[:40], content.strip()[:40]
+            self.torn.setdefault(path, f"two texts differ: {one!r} and {other!r}")
+        self.file(path, content)
 
     def longer(self, path: str, content: str) -> None:
         """Keep a list at ``path``, if it is longer than the one that is there: another text may hold only the beginning
@@ -75,17 +91,18 @@ class Texts:
             self.tables.append(matrix)
         else:
             named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
-            for letter in named.group(1).lower() if named else "":
+            for letter in named.group(1).lower() if named else "?":
                 self.runs.setdefault((*command[:2], "-p2p", letter), text)
+                self.answer(f"nvidia-smi topo -p2p {letter}" if named else
+                            "nvidia-smi topo -p2p (which letter is not told: put the command above each)", text)
             if named is None:
-                self.runs.setdefault((*command[:2], "-p2p", "?"), text)
                 return "nvidia-smi topo -p2p (its letter is not in the text; put the command above it)"
         return f"nvidia-smi {matrix.kind}"
 
     def values(self, text: str) -> None:
         """Keep each path and value in the output of `grep . FILES`."""
         for path, value in _VALUE.findall(text):
-            self.file(path, value)
+            self.given(path, value)
             policy = re.match(r"(/sys/devices/system/cpu/cpufreq)/(policy\d+)/", path)
             if policy:
                 names = self.lists.setdefault(policy.group(1), [])

@@ -9,10 +9,11 @@ import re
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from .nvml_keys import KEYS
+from .smi_merge import document
 from .smi_tree import SmiTree, tree
 from .smi_values import Read, RefusedError, ids, number, read, refusal, text, word
 
-__all__ = ["parse_query"]
+__all__ = ["parse_query", "told"]
 
 _ACTIONS = {"none": 0, "reset": 1, "gpu reset": 1, "reboot": 2, "node reboot": 2, "drain p2p": 3, "drain and reset": 4,
             "recover imex domain": 5, "bus reset": 6, "system reboot": 7}
@@ -94,29 +95,18 @@ _ECC = {"corrected": (("sram_correctable", "dram_correctable"), ("single_bit/tot
 
 
 def parse_query(texts: Iterable[str]) -> Optional[Dict[str, Any]]:
-    """Return the document. None where no text names a GPU. Of two texts about one GPU the first counts, key by key."""
-    driver, attached = "", 0
-    gpus: Dict[str, Dict[str, Dict[str, Any]]] = {}
-    for found in map(tree, texts):
-        driver = driver or _version(found)
-        attached = max(attached, _attached(found))
-        for bdf, leaves in found.gpus:
-            known = gpus.setdefault(bdf, {"values": {}, "errors": {}})
-            _merge(known, _gpu(leaves, found.processes[bdf]))
-        for bdf, why in found.lost:
-            if bdf not in gpus:
-                gpus[bdf] = {"values": {}, "errors": dict.fromkeys(KEYS, refusal(why) or "UNKNOWN")}
-    if not gpus:
-        return None
-    errors = {"library": "NOT_IN_IMPORT: not in nvidia-smi -q"}
-    if not driver:
-        errors["driver"] = "not in the import; add: nvidia-smi -q"
-    if attached > len(gpus):
-        errors["gpus"] = "cut short: %d attached, %d shown" % (attached, len(gpus))
-    elif not attached:
-        errors["gpus"] = "cut short: how many are attached is not shown"
-    return {"driver": driver or None, "library": None, "errors": errors, "pairs": [],
-            "gpus": [{"bdf": bdf, "index": index, **gpus[bdf]} for index, bdf in enumerate(sorted(gpus))]}
+    """Return the document of all texts: of two values of one GPU the worse one. None where no text names a GPU."""
+    return document([told(text) for text in texts])
+
+
+def told(text: str) -> Dict[str, Any]:
+    """Return what one text tells, as smi_merge.py takes it."""
+    found = tree(text)
+    gpus = {bdf: _gpu(leaves, found.processes[bdf]) for bdf, leaves in found.gpus}
+    for bdf, why in found.lost:
+        if bdf not in gpus:
+            gpus[bdf] = {"values": {}, "errors": dict.fromkeys(KEYS, refusal(why) or "UNKNOWN")}
+    return {"driver": _version(found), "attached": _attached(found), "gpus": gpus}
 
 
 def _version(found: SmiTree) -> str:
@@ -127,16 +117,6 @@ def _version(found: SmiTree) -> str:
 def _attached(found: SmiTree) -> int:
     value = found.head.get("attached_gpus", "")
     return int(value) if re.match(r"^\d{1,4}$", value) else 0
-
-
-def _merge(known: Dict[str, Dict[str, Any]], more: Dict[str, Dict[str, Any]]) -> None:
-    for key, value in more["values"].items():
-        if key not in known["values"]:
-            known["values"][key] = value
-            known["errors"].pop(key, None)
-    for key, error in more["errors"].items():
-        if key not in known["values"]:
-            known["errors"].setdefault(key, error)
 
 
 def _gpu(leaves: Dict[str, str], processes: Optional[List[Tuple[str, str]]]) -> Dict[str, Dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ...util.at_first_use import regex
 from .nvml_keys import KEYS
 
-__all__ = ["TABLE", "listed", "parse_table"]
+__all__ = ["TABLE", "listed", "listed_whole", "parse_table"]
 
 #: Its first line. Driver 610 calls the driver's version "KMD Version".
 TABLE = regex(r"^\|? ?NVIDIA-SMI +(\d{3}\.\d{1,3}(?:\.\d{1,3})?|N/A) +(?:Driver|KMD) Version: +"
@@ -105,3 +105,8 @@ def listed(text: str) -> "Tuple[Tuple[int, str], ...]":
     """Return number and name of every GPU that ``nvidia-smi -L`` lists."""
     found = {int(number): name for number, name, _ in _LISTED.findall(text[:1 << 20])[:_MOST]}
     return tuple(sorted(found.items()))
+
+
+def listed_whole(text: str) -> "Tuple[Tuple[int, Tuple[str, str]], ...]":
+    """Return number, name and UUID of every GPU that ``nvidia-smi -L`` lists."""
+    return tuple((int(number), (name, uuid)) for number, name, uuid in _LISTED.findall(text[:1 << 20])[:_MOST])
