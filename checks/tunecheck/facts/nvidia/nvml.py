@@ -14,6 +14,7 @@ from typing import Any
 from ...host import Host, Unreadable
 from ...host.nvml_absence import NOT_READ, nvml_reason
 from ...model.fact import Absence, Fact, Reason, absent, known, not_understood
+from ...parsers.nvidia.nvml_keys import LATER
 from ...parsers.pci.pci import BDF
 from ...parsers.text.bounds import MOST_GPUS, few
 from ...util.at_first_use import dataclass
@@ -21,6 +22,7 @@ from ...util.at_first_use import dataclass
 __all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
 
 _SOURCE = "NVML"
+_OLDER = "not in it: recorded by an earlier version"
 #: Its process crashed, or its answer did not come in time.
 _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 #: What every board tells or does not have. An error in place of one of them may be a sensor; of two, the board is ill.
@@ -121,7 +123,9 @@ def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
 
 def _decoded(document: Mapping[str, Any]) -> Nvml:
     few("GPUs", len(document["gpus"]), MOST_GPUS)
-    gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), _texts(gpu["errors"]))
+    # An import lacks the library's version. What it does not show is not read.
+    older = dict.fromkeys(LATER, _OLDER) if isinstance(document.get("library"), str) else {}
+    gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), {**older, **_texts(gpu["errors"])})
                  for gpu in document["gpus"])
     if len({gpu.bdf for gpu in gpus}) < len(gpus):
         raise ValueError("a GPU is listed twice")
