@@ -120,6 +120,40 @@ def _remapped(nvml: Any, handle: Any) -> tuple[Any, ...]:
     return correctable, uncorrectable, bool(pending), bool(failed)
 
 
+def _later(function: str, call: _Call) -> _Call:
+    """Make a call that a library, pynvml or driver may be too old for: that is FUNCTION_NOT_FOUND, and no damage."""
+
+    def ask_if_there(nvml: Any, handle: Any) -> tuple[Any, ...]:
+        if not hasattr(nvml, function):
+            raise nvml.NVMLError(nvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+        try:
+            return call(nvml, handle)
+        except nvml.NVMLError as error:
+            if error.value == getattr(nvml, "NVML_ERROR_ARGUMENT_VERSION_MISMATCH", None):
+                raise nvml.NVMLError(nvml.NVML_ERROR_FUNCTION_NOT_FOUND) from None
+            raise
+
+    return ask_if_there
+
+
+def _flags(function: str) -> _Call:
+    """Make a call whose answer is one flag, or several."""
+
+    def call(nvml: Any, handle: Any) -> tuple[Any, ...]:
+        answer = getattr(nvml, function)(handle)
+        return tuple(bool(flag) for flag in (answer if isinstance(answer, (list, tuple)) else [answer]))
+
+    return _later(function, call)
+
+
+def _sram(nvml: Any, handle: Any) -> tuple[Any, ...]:
+    from ctypes import byref
+
+    status = nvml.c_nvmlEccSramErrorStatus_v1_t()
+    nvml.nvmlDeviceGetSramEccErrorStatus(handle, byref(status))
+    return (bool(status.bThresholdExceeded),)
+
+
 def _utilization(nvml: Any, handle: Any) -> tuple[Any, ...]:
     rates = nvml.nvmlDeviceGetUtilizationRates(handle)
     return rates.gpu, rates.memory
@@ -193,11 +227,16 @@ _GROUPS: tuple[tuple[tuple[str, ...], _Call], ...] = (
     (("ecc_aggregate_corrected",), _plain("nvmlDeviceGetTotalEccErrors", 0, 1)),
     (("ecc_aggregate_uncorrected",), _plain("nvmlDeviceGetTotalEccErrors", 1, 1)),
     (("remapped_correctable", "remapped_uncorrectable", "remap_pending", "remap_failed"), _remapped),
+    (("retire_pending",), _flags("nvmlDeviceGetRetiredPagesPendingStatus")),
+    (("sram_threshold_exceeded",), _later("nvmlDeviceGetSramEccErrorStatus", _sram)),
+    (("channel_repair_pending", "tpc_repair_pending"), _flags("nvmlDeviceGetRepairStatus")),
+    (("unrepairable_memory",), _flags("nvmlDeviceGetUnrepairableMemoryFlag_v1")),
     (("temperature_c",), _plain("nvmlDeviceGetTemperature", 0)),
     (("temperature_slowdown_c",), _plain("nvmlDeviceGetTemperatureThreshold", 1)),
     (("temperature_shutdown_c",), _plain("nvmlDeviceGetTemperatureThreshold", 0)),
     (("power_draw_mw",), _plain("nvmlDeviceGetPowerUsage")),
     (("power_limit_mw",), _plain("nvmlDeviceGetPowerManagementLimit")),
+    (("power_limit_enforced_mw",), _plain("nvmlDeviceGetEnforcedPowerLimit")),
     (("power_limit_default_mw",), _plain("nvmlDeviceGetPowerManagementDefaultLimit")),
     (("power_limit_min_mw", "power_limit_max_mw"), _plain("nvmlDeviceGetPowerManagementLimitConstraints")),
     (("clock_sm_mhz",), _plain("nvmlDeviceGetClockInfo", 1)),

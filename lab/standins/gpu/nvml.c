@@ -292,6 +292,29 @@ int nvmlDeviceGetRemappedRows(board *which, unsigned *a, unsigned *b, unsigned *
     return OK;
 }
 
+/* Each structure begins with its version. */
+int nvmlDeviceGetSramEccErrorStatus(board *which, unsigned *out)
+{
+    trouble("nvmlDeviceGetSramEccErrorStatus", which);
+    out[24] = (unsigned)number("sram", 0);
+    return OK;
+}
+
+int nvmlDeviceGetRepairStatus(board *which, unsigned *out)
+{
+    trouble("nvmlDeviceGetRepairStatus", which);
+    out[1] = (unsigned)number("channel", 0);
+    out[2] = (unsigned)number("tpc", 0);
+    return OK;
+}
+
+int nvmlDeviceGetUnrepairableMemoryFlag_v1(board *which, unsigned *out)
+{
+    trouble("nvmlDeviceGetUnrepairableMemoryFlag_v1", which);
+    out[1] = (unsigned)number("unrepairable", 0);
+    return OK;
+}
+
 int nvmlDeviceGetCurrentClocksEventReasons(board *which, unsigned long long *out)
 {
     trouble("nvmlDeviceGetCurrentClocksEventReasons", which);
@@ -301,6 +324,7 @@ int nvmlDeviceGetCurrentClocksEventReasons(board *which, unsigned long long *out
 
 TWO(nvmlDeviceGetEccMode, 1, 1)
 REFUSE(nvmlDeviceGetMigMode)
+REFUSE(nvmlDeviceGetRetiredPagesPendingStatus)
 TWO(nvmlDeviceGetPowerManagementLimitConstraints, 150000, 600000)
 NUMBER_OF(nvmlDeviceGetTemperature, (unsigned)number("degrees", 35))
 NUMBER_OF(nvmlDeviceGetTemperatureThreshold, 95)
@@ -308,6 +332,7 @@ NUMBER_OF(nvmlDeviceGetClockInfo, (unsigned)number("mhz", 405))
 NUMBER_OF(nvmlDeviceGetMaxClockInfo, 3090)
 NUMBER(nvmlDeviceGetPowerUsage, (unsigned)number("mw", 15000))
 NUMBER(nvmlDeviceGetPowerManagementLimit, of(which)->power)
+NUMBER(nvmlDeviceGetEnforcedPowerLimit, (unsigned)number("enforced", (long)of(which)->power))
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, 600000)
 NUMBER(nvmlDeviceGetPerformanceState, 8)
 NUMBER(nvmlDeviceGetPersistenceMode, (unsigned)of(which)->persistence)

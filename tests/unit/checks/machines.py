@@ -39,7 +39,9 @@ def healthy_gpu() -> dict[str, Any]:
         "bar1_total_mib": 131072, "bar1_used_mib": 1, "ecc_mode": "enabled", "ecc_pending": "enabled",
         "ecc_volatile_corrected": 0, "ecc_volatile_uncorrected": 0, "ecc_aggregate_corrected": 0,
         "ecc_aggregate_uncorrected": 0, "remapped_correctable": 0, "remapped_uncorrectable": 0, "remap_pending": False,
-        "remap_failed": False, "temperature_c": 35, "temperature_slowdown_c": 95, "temperature_shutdown_c": 100,
+        "remap_failed": False, "sram_threshold_exceeded": False, "channel_repair_pending": False,
+        "tpc_repair_pending": False, "unrepairable_memory": False, "power_limit_enforced_mw": 600000,
+        "temperature_c": 35, "temperature_slowdown_c": 95, "temperature_shutdown_c": 100,
         "power_draw_mw": 15000, "power_limit_mw": 600000, "power_limit_default_mw": 600000,
         "power_limit_min_mw": 150000, "power_limit_max_mw": 600000, "clock_sm_mhz": 180, "clock_sm_max_mhz": 3090,
         "clock_memory_mhz": 405, "clock_memory_max_mhz": 14001, "clocks_event_reasons": 1, "pstate": 8,
@@ -114,6 +116,8 @@ def _nvml(machine: Machine, data: dict[str, Any]) -> dict[str, Any] | str:
                 errors[key] = value["error"]
             else:
                 values[key] = value
+        if "power_limit_mw" in values and "power_limit_enforced_mw" not in changes.get(index, {}):
+            values["power_limit_enforced_mw"] = values["power_limit_mw"]    # nothing else caps it
         gpus.append({"bdf": bdf, "index": index, "values": values, "errors": errors})
     ancestor = ANCESTORS.get(data.get("machine", "switch"), 10)
     pairs = [{"a": a, "b": b, "errors": {}, "values": {

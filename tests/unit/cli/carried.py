@@ -67,7 +67,8 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
     snapshot = replace(stored.snapshot, host=host, hostname=known(f"gpu{number}", "hostname"))
     nvml, topology = snapshot.nvml, snapshot.topology
     assert nvml is not None and nvml.value is not None and topology.accelerators.value is not None
-    first, *others = (replace(gpu, values={**gpu.values, "power_limit_mw": watts * 1000}) if place < limited else gpu
+    first, *others = (replace(gpu, values={**gpu.values, "power_limit_mw": watts * 1000,
+                                                   "power_limit_enforced_mw": watts * 1000}) if place < limited else gpu
                       for place, gpu in enumerate(nvml.value.gpus))
     first = replace(first, values={**first.values, "ecc_aggregate_uncorrected": errors})
     snapshot = replace(

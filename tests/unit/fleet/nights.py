@@ -106,7 +106,7 @@ def _governor(machine: Machine) -> None:
 STATES: dict[str, Callable[[Machine], object]] = {
     "driver": _other_driver, "kernel": _kernel, "acs": _redirect, "gpu lost": _lost, "link": _link, "smt": _smt,
     "governor": _governor,
-    "power": lambda machine: _every_gpu(machine, power_limit_mw=450000),
+    "power": lambda machine: _every_gpu(machine, power_limit_mw=450000, power_limit_enforced_mw=450000),
     "remap": lambda machine: _gpu(machine, 4, remap_failed=True),
     "ecc": lambda machine: _every_gpu(machine, ecc_mode="disabled", ecc_pending="disabled"),
     "vbios": lambda machine: _gpu(machine, 3, vbios="98.02.60.00.01"),

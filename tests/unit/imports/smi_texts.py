@@ -1,4 +1,5 @@
-"""Reports of `nvidia-smi -q` and `-q -x` in their wordings, short: own text, after what drivers print."""
+"""Reports of `nvidia-smi -q` and `-q -x` and tables of `nvidia-smi` in their wordings, short: own text, after what
+drivers print."""
 
 from __future__ import annotations
 
@@ -144,3 +145,22 @@ XML = """<?xml version="1.0" ?>
  </gpu>
 </nvidia_smi_log>
 """
+_ROW = """\
+|{index:>4}  {name:<24} {persistence:>4} |   00000000:{bus}:00.0 Off |                 {ecc:>4} |
+|{fan:>4}  {heat:>4} {state:>4}         {draw:>5} /  {limit:>4} |       0MiB / 143771MiB |    {busy:>4}      {mode:>7} |
+|                                         |                        |             {mig:>8} |
++-----------------------------------------+------------------------+----------------------+
+"""
+_FINE = {"index": 0, "bus": "06", "name": "NVIDIA H200", "persistence": "On", "ecc": "0", "fan": "N/A", "heat": "30C",
+         "state": "P0", "draw": "109W", "limit": "700W", "busy": "0%", "mode": "Default", "mig": "Disabled"}
+
+
+def row(error: str = "", *but: str, **values: object) -> str:
+    """A GPU's rows in the plain table. With an error it stands in place of every value, but of those that are named."""
+    dead = {key: error for key in _FINE if key not in ("index", "bus", "mode", *but)} if error else {}
+    return _ROW.format(**{**_FINE, **dead, **values})
+
+
+def table(*rows: str, above: str = "") -> str:
+    return (f"{above}| NVIDIA-SMI 580.159.04             Driver Version: 580.159.04     CUDA Version: 13.0     |\n"
+            + "".join(rows) + "| Processes:  |\n")

@@ -19,7 +19,7 @@ from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
-from tunecheck.parsers.nvidia.nvml_keys import KEYS
+from tunecheck.parsers.nvidia.nvml_keys import KEYS, LATER
 from tunecheck.parsers.nvidia.smi_query import parse_query
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -38,12 +38,14 @@ def test_text_of_a_new_driver() -> None:
     assert {key: values[key] for key in (
         "ids", "memory_used_mib", "bar1_total_mib", "ecc_mode", "ecc_pending", "ecc_volatile_corrected",
         "ecc_volatile_uncorrected", "ecc_aggregate_corrected", "temperature_slowdown_c", "temperature_shutdown_c",
-        "power_draw_mw", "power_limit_mw", "clocks_event_reasons", "pstate", "compute_mode", "addressing_mode",
+        "power_draw_mw", "power_limit_mw", "power_limit_enforced_mw",
+        "clocks_event_reasons", "pstate", "compute_mode", "addressing_mode",
         "link_gen", "link_gen_board", "link_width_max", "replay_counter", "recovery_action", "persistence")} == {
         "ids": "10de:2bb5", "memory_used_mib": 624, "bar1_total_mib": 131072, "ecc_mode": "enabled",
         "ecc_pending": "disabled", "ecc_volatile_corrected": 9, "ecc_volatile_uncorrected": 22,
         "ecc_aggregate_corrected": 32, "temperature_slowdown_c": 89, "temperature_shutdown_c": 95,
-        "power_draw_mw": 85170, "power_limit_mw": 600000, "clocks_event_reasons": 1 | 8 | 128, "pstate": 8,
+        "power_draw_mw": 85170, "power_limit_mw": 600000, "power_limit_enforced_mw": 500000,
+        "clocks_event_reasons": 1 | 8 | 128, "pstate": 8,
         "compute_mode": "exclusive_process", "addressing_mode": "HMM", "link_gen": 1, "link_gen_board": 5,
         "link_width_max": 16, "replay_counter": 3, "recovery_action": 0, "persistence": True}
     assert values["processes"] == [{"pid": 4711, "used_mib": 620}, {"pid": 4712, "used_mib": None}]
@@ -149,7 +151,10 @@ def test_real_reports(parts: tuple[str, ...], count: int, bar1: int) -> None:
     for gpu in found:
         assert set(KEYS) - set(gpu["values"]) - set(gpu["errors"]) == {"nvlinks_active"}
         assert gpu["values"]["bar1_total_mib"] == bar1
-        assert set(gpu["errors"]) <= {"fabric_state", "fabric_status"}
+        assert set(gpu["errors"]) <= {"fabric_state", "fabric_status", "retire_pending"}
+        assert not any(gpu["values"][key] for key in LATER if key.endswith(("exceeded", "pending", "memory"))
+                       and key in gpu["values"])
+        assert gpu["values"]["power_limit_enforced_mw"] == gpu["values"]["power_limit_mw"]
 
 
 @pytest.mark.parametrize("gone", ["        SW Power Cap                      : Not Active\n",

@@ -14,6 +14,7 @@ from typing import Any
 from ...host import Host, Unreadable
 from ...host.nvml_absence import NOT_READ, nvml_reason
 from ...model.fact import Absence, Fact, Reason, absent, known, not_understood
+from ...parsers.nvidia.nvml_keys import LATER
 from ...parsers.pci.pci import BDF
 from ...parsers.text.bounds import MOST_GPUS, few
 from ...util.at_first_use import dataclass
@@ -21,8 +22,12 @@ from ...util.at_first_use import dataclass
 __all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
 
 _SOURCE = "NVML"
+_OLDER = "not in it: recorded by an earlier version"
 #: Its process crashed, or its answer did not come in time.
 _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
+#: What every board tells or does not have. An error in place of one of them may be a sensor; of two, the board is ill.
+_VITAL = ("name", "persistence", "pstate", "temperature_c", "power_draw_mw", "memory_used_mib", "clock_sm_mhz",
+          "utilization_gpu")
 
 
 def cut_off(reason: Reason | None) -> bool:
@@ -54,6 +59,11 @@ class Gpu:
             return not_understood(found.source, f"{str(found.value)[:60]!r}")
         return found
 
+    @cached_property
+    def refused(self) -> tuple[str, ...]:
+        """The vital values in whose place NVML gave an error, "not supported" aside."""
+        return tuple(key for key in _VITAL if key not in self.values and self.fact(key).absence is Absence.FAILED)
+
 
 @dataclass(frozen=True)
 class Nvml:
@@ -83,10 +93,15 @@ class Nvml:
 
     def troubles(self) -> list[tuple[str, Reason, bool]]:
         """Return the boards that gave no answer, or not all of it: the address (or "gpu 1"), why, and whether NVML
-        itself says that the board is lost. Otherwise its process crashed or hung, or the library refused the board."""
+        itself says that the board is lost. Otherwise its process crashed or hung, or the library refused the board, or
+        gave errors in place of its values."""
         found = [(gpu.bdf, why, why.absence is Absence.LOST) for gpu in self.gpus
                  if (why := next((each for each in map(nvml_reason, gpu.errors.values())
                                   if each.absence is Absence.LOST or cut_off(each)), None))]
+        known = {who for who, _, _ in found}
+        found += [(gpu.bdf, Absence.FAILED.because(f"{gpu.errors[gpu.refused[0]]} in place of "
+                                                   f"{', '.join(gpu.refused)}"), False)
+                  for gpu in self.gpus if len(gpu.refused) > 1 and gpu.bdf not in known]
         boards = [(who, nvml_reason(error)) for who, error in self.errors.items() if who.startswith("gpu ")]
         return found + [(who, why, why.absence is Absence.LOST) for who, why in boards]
 
@@ -108,7 +123,9 @@ def nvml(host: Host, wanted: bool, seconds: float = 10.0) -> Fact[Nvml]:
 
 def _decoded(document: Mapping[str, Any]) -> Nvml:
     few("GPUs", len(document["gpus"]), MOST_GPUS)
-    gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), _texts(gpu["errors"]))
+    # An import lacks the library's version. What it does not show is not read.
+    older = dict.fromkeys(LATER, _OLDER) if isinstance(document.get("library"), str) else {}
+    gpus = tuple(Gpu(_bdf(gpu["bdf"]), int(gpu["index"]), dict(gpu["values"]), {**older, **_texts(gpu["errors"])})
                  for gpu in document["gpus"])
     if len({gpu.bdf for gpu in gpus}) < len(gpus):
         raise ValueError("a GPU is listed twice")

@@ -4,7 +4,7 @@ Sources: nvml.h of driver 580 and 595; the same names are filled from the texts 
 
 from __future__ import annotations
 
-__all__ = ["KEYS"]
+__all__ = ["KEYS", "LATER"]
 
 #: key -> (unit, what it is)
 KEYS = {
@@ -27,11 +27,17 @@ KEYS = {
     "remapped_uncorrectable": ("rows", "remapped after uncorrectable errors"),
     "remap_pending": ("bool", "a row remap waits for a reset"),
     "remap_failed": ("bool", "a row could not be remapped"),
+    "retire_pending": ("bool", "a page retirement waits for a reset (boards before Ampere)"),
+    "sram_threshold_exceeded": ("bool", "more SRAM errors than the driver takes for sound"),
+    "channel_repair_pending": ("bool", "a repair of a memory channel waits for a reset"),
+    "tpc_repair_pending": ("bool", "a repair of a TPC waits for a reset"),
+    "unrepairable_memory": ("bool", "memory that cannot be repaired"),
     "temperature_c": ("degrees C", "GPU core"),
     "temperature_slowdown_c": ("degrees C", "where hardware slows down"),
     "temperature_shutdown_c": ("degrees C", "where hardware shuts down"),
     "power_draw_mw": ("mW", "now"),
     "power_limit_mw": ("mW", "set"),
+    "power_limit_enforced_mw": ("mW", "in force: the lowest of all that limit it"),
     "power_limit_default_mw": ("mW", "of the board"),
     "power_limit_min_mw": ("mW", "lowest that can be set"),
     "power_limit_max_mw": ("mW", "highest that can be set"),
@@ -60,3 +66,6 @@ KEYS = {
     "nvlinks_active": ("count", "NVLinks that are up"),
     "processes": ("list", "[{pid, used_mib (or null)}] with a context on this GPU"),
 }
+#: Keys that recordings of earlier versions do not have.
+LATER = ("retire_pending", "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending",
+         "unrepairable_memory", "power_limit_enforced_mw")

@@ -55,12 +55,19 @@ _PLACES: Dict[str, Tuple[Read, Tuple[str, ...]]] = {
     "remapped_uncorrectable": (_COUNT, ("remapped_rows/uncorrectable_error", "remapped_rows/remapped_row_unc")),
     "remap_pending": (_YES, ("remapped_rows/pending", "remapped_rows/remapped_row_pending")),
     "remap_failed": (_YES, ("remapped_rows/remapping_failure_occurred", "remapped_rows/remapped_row_failure")),
+    "retire_pending": (_YES, tuple("retired_pages/" + name for name in (
+        "pending_page_blacklist", "pending_retirement", "pending_blacklist"))),
+    "sram_threshold_exceeded": (_YES, ("ecc_errors/aggregate/sram_threshold_exceeded",)),
+    "channel_repair_pending": (_YES, ("ecc_errors/channel_repair_pending",)),
+    "tpc_repair_pending": (_YES, ("ecc_errors/tpc_repair_pending",)),
+    "unrepairable_memory": (_YES, ("ecc_errors/unrepairable_memory",)),
     "temperature_c": (_CELSIUS, ("temperature/gpu_current_temp", "temperature/gpu_temp")),
     "temperature_slowdown_c": (_CELSIUS, ("temperature/gpu_slowdown_temp", "temperature/gpu_temp_slow_threshold")),
     "temperature_shutdown_c": (_CELSIUS, ("temperature/gpu_shutdown_temp", "temperature/gpu_temp_max_threshold")),
     "power_draw_mw": (_WATT, _power("power_draw", "average_power_draw", "instantaneous_power_draw",
                                     "instant_power_draw")),
     "power_limit_mw": (_WATT, _power("requested_power_limit", "power_limit")),
+    "power_limit_enforced_mw": (_WATT, _power("current_power_limit", "enforced_power_limit")),
     "power_limit_default_mw": (_WATT, _power("default_power_limit")),
     "power_limit_min_mw": (_WATT, _power("min_power_limit")),
     "power_limit_max_mw": (_WATT, _power("max_power_limit")),
@@ -87,6 +94,9 @@ _PLACES: Dict[str, Tuple[Read, Tuple[str, ...]]] = {
                             "in progress": "in_progress", "completed": "completed"}), ("fabric/state",)),
     "fabric_status": (lambda value: text(value).upper().replace(" ", "_"), ("fabric/status",)),
 }
+#: The branch of drivers by which every report shows these lines.
+_SINCE = {"sram_threshold_exceeded": 580, "channel_repair_pending": 580, "tpc_repair_pending": 580,
+          "unrepairable_memory": 580}
 #: Sums, in the wording of three ages; every part of one wording has to be there.
 _ECC = {"corrected": (("sram_correctable", "dram_correctable"), ("single_bit/total",)),
         "uncorrected": (("sram_uncorrectable_parity", "sram_uncorrectable_sec_ded", "dram_uncorrectable"),
@@ -102,11 +112,12 @@ def parse_query(texts: Iterable[str]) -> Optional[Dict[str, Any]]:
 def told(text: str) -> Dict[str, Any]:
     """Return what one text tells, as smi_merge.py takes it."""
     found = tree(text)
-    gpus = {bdf: _gpu(leaves, found.processes[bdf]) for bdf, leaves in found.gpus}
+    driver = _version(found)
+    gpus = {bdf: _gpu(leaves, found.processes[bdf], driver) for bdf, leaves in found.gpus}
     for bdf, why in found.lost:
         if bdf not in gpus:
             gpus[bdf] = {"values": {}, "errors": dict.fromkeys(KEYS, refusal(why) or "UNKNOWN")}
-    return {"driver": _version(found), "attached": _attached(found), "gpus": gpus}
+    return {"driver": driver, "attached": _attached(found), "gpus": gpus}
 
 
 def _version(found: SmiTree) -> str:
@@ -119,7 +130,7 @@ def _attached(found: SmiTree) -> int:
     return int(value) if re.match(r"^\d{1,4}$", value) else 0
 
 
-def _gpu(leaves: Dict[str, str], processes: Optional[List[Tuple[str, str]]]) -> Dict[str, Dict[str, Any]]:
+def _gpu(leaves: Dict[str, str], processes: Optional[List[Tuple[str, str]]], driver: str) -> Dict[str, Dict[str, Any]]:
     values: Dict[str, Any] = {}
     errors: Dict[str, str] = {}
     for key, (how, places) in _PLACES.items():
@@ -127,6 +138,12 @@ def _gpu(leaves: Dict[str, str], processes: Optional[List[Tuple[str, str]]]) -> 
     for span in ("volatile", "aggregate"):
         for kind, wordings in _ECC.items():
             _keep(values, errors, "ecc_%s_%s" % (span, kind), lambda: _sum(leaves, span, wordings))  # noqa: B023
+    if "recovery_action" not in values:
+        _keep(values, errors, "recovery_action", lambda: _reset_status(leaves))
+    for key, since in _SINCE.items():
+        # A report of an earlier driver is whole without them.
+        if key not in values and driver and int(driver.split(".")[0]) < since:
+            errors.setdefault(key, "NOT_SUPPORTED")
     _keep(values, errors, "clocks_event_reasons", lambda: _reasons(leaves))
     for key, name in (("temperature_slowdown_c", "slow"), ("temperature_shutdown_c", "shutdown")):
         if key not in values:
@@ -180,6 +197,17 @@ def _sum(leaves: Dict[str, str], span: str, wordings: Tuple[Tuple[str, ...], ...
                 raise RefusedError("NOT_SUPPORTED")
             return sum(int(read(value, _COUNT)) for value in counted)
     return None
+
+
+def _reset_status(leaves: Dict[str, str]) -> Optional[int]:
+    """Return what drivers without "GPU Recovery Action" say in its place. None where they do not show both answers."""
+    drain, reset = (_first(leaves, _YES, ("gpu_reset_status/" + name,))
+                    for name in ("drain_and_reset_recommended", "reset_required"))
+    if reset:
+        return _ACTIONS["reset"]
+    if drain:
+        return _ACTIONS["drain and reset"]
+    return None if reset is None or drain is None else _ACTIONS["none"]
 
 
 def _reasons(leaves: Dict[str, str]) -> Optional[int]:

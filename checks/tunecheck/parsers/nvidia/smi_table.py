@@ -8,17 +8,25 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ...util.at_first_use import regex
 from .nvml_keys import KEYS
+from .smi_failure import failures
+from .smi_tree import address
 
 __all__ = ["TABLE", "listed", "listed_whole", "parse_table"]
 
 #: Its first line. Driver 610 calls the driver's version "KMD Version".
 TABLE = regex(r"^\|? ?NVIDIA-SMI +(\d{3}\.\d{1,3}(?:\.\d{1,3})?|N/A) +(?:Driver|KMD) Version: +"
               r"(\d{3}\.\d{1,3}(?:\.\d{1,3})?)(?: +CUDA (?:UMD )?Version: +(\S{1,10}))?", re.MULTILINE)
-_FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(On|Off|N/A) +\| +([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}"
-               r"\.[0-7]) +(?:On|Off|N/A) +\| +(\S+) +\|")
-_SECOND = regex(r"^\| ?(?:\S+) +(\d{1,3}C|N/A|ERR!) +(P\d{1,2}|N/A|ERR!) +(\S+) ?/ *"
-                r"(\S+) +\| +(\d{1,9})MiB ?/ *(\d{1,9})MiB +\| +(\d{1,3}%|N/A|ERR!) +(\S.*?) +\|")
-_THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A)(\*?) +\|")
+_FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(\S+) +\| +([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]) +"
+               r"\S+ +\| +(\S+) +\|")
+_SECOND = regex(r"^\| ?\S+ +(\S+) +(\S+) +(\S+) ?/ *(\S+) +\| +(\S+) ?/ *(\S+) +\| +(\S+) +(\S.*?) +\|")
+_THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A|\S+!)(\*?) +\|")
+#: A row of a GPU, be it readable or not.
+_ROW = regex(r"^\|.{0,120}\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\b")
+#: Errors of several words, as one word. nvidia-smi itself has "ERR!" for all of them in most columns.
+_ERRORS = ((regex(r"\[?GPU is lost\]?", re.IGNORECASE), "LOST!"),
+           (regex(r"\[?GPU requires reset\]?", re.IGNORECASE), "RESET!"),
+           (regex(r"\[?Unknown Error\]?", re.IGNORECASE), "ERR!"))
+_NAMES = {"N/A": "NOT_SUPPORTED", "LOST!": "GPU_IS_LOST", "RESET!": "RESET_REQUIRED"}
 _LISTED = regex(r"^GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40}|N/A)\)[ \t]*$", re.MULTILINE)
 _MODES = {"Default": "default", "E. Process": "exclusive_process", "Prohibited": "prohibited"}
 _MOST = 512
@@ -31,19 +39,28 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
         return None
     gpus: List[Dict[str, Any]] = []
     lines = text[head.start():].split("\n", 6000)[:6000]
-    ended = False
+    ended, unread = False, 0
     for number, line in enumerate(lines):
-        line = line.rstrip("\r")[:400]
-        if "Processes:" in line:
+        if "Processes:" in line[:400]:
             ended = True
             break
-        first = _FIRST.match(line)
+        first = _FIRST.match(_plain(line))
         if first and len(gpus) < _MOST:
-            following = [each.rstrip("\r")[:400] for each in lines[number + 1:number + 3]]
-            gpus.append(_gpu(first, following))
+            gpus.append(_gpu(first, [_plain(each) for each in lines[number + 1:number + 3]]))
+        elif first is None and _ROW.match(line[:400]):
+            unread += 1
+    shown = {gpu["bdf"] for gpu in gpus}
+    for failure in failures(text):
+        bdf = address(failure.gpu) if ":" in failure.gpu else None
+        if bdf is not None and bdf not in shown and len(gpus) < _MOST:
+            shown.add(bdf)
+            error = "GPU_IS_LOST" if failure.kind == "lost" else "UNKNOWN"
+            gpus.append({"bdf": bdf, "index": len(gpus), "values": {}, "errors": dict.fromkeys(KEYS, error)})
     errors = {"library": "not in the table of nvidia-smi"}
     if not ended:
         errors["gpus"] = "cut short: the table of nvidia-smi has no end"
+    elif unread:
+        errors["gpus"] = f"not understood: {unread} of the table's rows"
     order = sorted(gpus, key=lambda gpu: str(gpu["bdf"]))
     return {"driver": head.group(2), "library": None, "errors": errors, "pairs": [], "gpus": order}
 
@@ -52,7 +69,9 @@ def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
     values: Dict[str, Any] = {}
     errors: Dict[str, str] = {}
     # A name that does not fit ends in "...": it is none then.
-    if not first.group(2).endswith("..."):
+    if first.group(2).endswith("!"):
+        _keep(values, errors, "name", None, first.group(2))
+    elif not first.group(2).endswith("..."):
         values["name"] = first.group(2)
     _keep(values, errors, "persistence", {"On": True, "Off": False}.get(first.group(3)), first.group(3))
     faults = first.group(5)
@@ -60,22 +79,25 @@ def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
         values["ecc_mode"], values["ecc_volatile_uncorrected"] = "enabled", int(faults)
     else:
         _keep(values, errors, "ecc_mode", "disabled" if faults == "Off" else None, faults)
+        if faults.endswith("!"):
+            _keep(values, errors, "ecc_volatile_uncorrected", None, faults)
     second = _SECOND.match(following[0]) if following else None
     if second:
         heat, state, draw, limit, used, total, busy, mode = second.groups()
         _keep(values, errors, "temperature_c", _number(heat, "C"), heat)
-        _keep(values, errors, "pstate", _number(state.replace("P", "", 1), "") if state[0] == "P" else None, state)
+        _keep(values, errors, "pstate", _number(state[1:], "") if state[0] == "P" else None, state)
         _keep(values, errors, "power_draw_mw", _watts(draw), draw)
         _keep(values, errors, "power_limit_mw", _watts(limit), limit)
-        values["memory_used_mib"], values["memory_total_mib"] = int(used), int(total)
+        _keep(values, errors, "memory_used_mib", _number(used, "MiB"), used)
+        _keep(values, errors, "memory_total_mib", _number(total, "MiB"), total)
         _keep(values, errors, "utilization_gpu", _number(busy, "%"), busy)
         _keep(values, errors, "compute_mode", _MODES.get(mode), mode)
     third = _THIRD.match(following[1]) if len(following) > 1 else None
     if third:
         mode = third.group(1)
-        _keep(values, errors, "mig_mode", mode.lower() if mode != "N/A" else None, mode)
+        _keep(values, errors, "mig_mode", _switch(mode), mode)
         # An asterisk: the next reset brings the other mode. Which of the two is shown then no source says.
-        _keep(values, errors, "mig_pending", mode.lower() if mode != "N/A" and not third.group(2) else None, mode)
+        _keep(values, errors, "mig_pending", None if third.group(2) else _switch(mode), mode)
     for key in KEYS:
         if key not in values:
             errors.setdefault(key, "not in the import; add: nvidia-smi -q")
@@ -88,11 +110,22 @@ def _keep(values: Dict[str, Any], errors: Dict[str, str], key: str, value: Any, 
     if value is not None:
         values[key] = value
     else:
-        errors[key] = "NOT_SUPPORTED" if shown == "N/A" else "UNKNOWN"
+        errors[key] = _NAMES.get(shown, "UNKNOWN")
+
+
+def _plain(line: str) -> str:
+    line = line.rstrip("\r")[:400]
+    for words, short in _ERRORS:
+        line = words.sub(short, line)
+    return line
+
+
+def _switch(shown: str) -> Optional[str]:
+    return shown.lower() if shown in ("Enabled", "Disabled") else None
 
 
 def _number(shown: str, unit: str) -> Optional[int]:
-    found = re.match(r"^(\d{1,4})%s$" % unit, shown)
+    found = re.match(r"^(\d{1,9})%s$" % unit, shown)
     return int(found.group(1)) if found else None
 
 

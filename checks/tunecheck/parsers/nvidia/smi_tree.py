@@ -15,7 +15,8 @@ from ...util.at_first_use import dataclass, regex
 __all__ = ["SmiTree", "address", "tree"]
 
 _GPU = regex(r"^GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
-_LOST = regex(r"Unable to determine the device handle for (?:gpu|GPU) ?([0-9A-Fa-f:.]{7,16}): ([^.\n]{1,80})")
+_LOST = regex(r"Unable to determine the device handle for (?:gpu|GPU) ?(?:\d{1,3}: ?)?([0-9A-Fa-f:.]{7,16}): "
+              r"([^.\n]{1,80})")
 _TAG = regex(r"<(/?)([A-Za-z_]\w{0,60})(?:\s[^<>]{0,200})?(/?)>|<gpu id=\"([^\"<>]{1,40})\">")
 _ID = regex(r"<gpu id=\"([^\"<>]{1,40})\">")
 _ADDRESS = regex(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$")

@@ -8,12 +8,14 @@ from ..codes import NO_DRIVER, NO_GPU, NVML_UNREAD
 from ..context import Case
 from ..nvidia import wanted_driver
 
-__all__ = ["LOST", "MISMATCH", "STUCK", "unanswered"]
+__all__ = ["LOST", "MISMATCH", "SENSOR", "STUCK", "unanswered"]
 
 LOST = Remedy.typed("look for its Xid in the kernel log (`sudo journalctl -k -b -g xid`), then reset it (nvidia-smi's "
                     "--gpu-reset with -i and its address, nothing running on it) or switch the machine off and on")
 STUCK = Remedy.typed("see `sudo journalctl -k -b -g 'nvrm|xid'` and `tunecheck explain driver-stuck`; a driver that "
                      "hangs recovers by a reboot, a dead GSP by a power cycle", (), True)
+SENSOR = Remedy.typed("ask again (`nvidia-smi -q`) and see `sudo journalctl -k -b -g 'nvrm|xid'`; one that stays after "
+                      "a reboot is a sensor of the board: tell its maker")
 MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together",
                    (), True)
 _LIBRARY = Remedy("install libnvidia-ml.so.1 in the loaded module's version (Debian: libnvidia-ml1, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.nvidia.nvml import Gpu
+from ...model.command import run
 from ...model.fact import Absence
 from ...model.finding import Finding, Place
 from ..check import Check, Family, Heading, Needs
@@ -18,15 +19,40 @@ CHECK = Check(
 )
 CODES = {
     "differs": "ECC is in another mode than declared; where nothing is declared, it is off.",
+    "changes-at-reset": "ECC is in the mode that it should be in, and the next reset changes it.",
     "remap-failed": "The GPU could not remap a memory row.",
+    "unrepairable-memory": "The driver says that memory of the GPU cannot be repaired.",
+    "sram-threshold-exceeded": "The driver counts more SRAM errors than it takes for sound.",
     "uncorrectable-errors": "The GPU had uncorrectable memory errors since the driver was loaded.",
     "remap-pending": "A memory row waits to be remapped.",
+    "page-retirement-pending": "A memory page waits to be retired.",
+    "channel-repair-pending": "A memory channel waits to be repaired.",
+    "tpc-repair-pending": "A TPC of the GPU waits to be repaired.",
     "earlier-uncorrectable-errors": "The board had uncorrectable memory errors, none since the driver was loaded.",
 }
 _ID = CHECK.id
 _MOST = 1 << 62
+_MODES = ("enabled", "disabled")
 _COUNTS = ("ecc_volatile_uncorrected", "ecc_aggregate_uncorrected")
-_FLAGS = ("remap_failed", "remap_pending")
+#: key -> (code, what it says, what is observed): the board is broken.
+_BROKEN = {
+    "remap_failed": ("remap-failed", "a memory row could not be remapped", "remapping failed"),
+    "unrepairable_memory": ("unrepairable-memory", "the driver says that memory cannot be repaired", "unrepairable"),
+    "sram_threshold_exceeded": ("sram-threshold-exceeded", "the driver counts too many SRAM errors", "exceeded"),
+}
+#: key -> (code, what waits for a reset)
+_PENDING = {
+    "remap_pending": ("remap-pending", "a memory row waits to be remapped"),
+    "retire_pending": ("page-retirement-pending", "a memory page waits to be retired"),
+    "channel_repair_pending": ("channel-repair-pending", "a memory channel waits to be repaired"),
+    "tpc_repair_pending": ("tpc-repair-pending", "a TPC waits to be repaired"),
+}
+_KEYS = ("ecc_pending", *_COUNTS, *_BROKEN, *_PENDING)
+#: The board, or the version that recorded it, has no such value.
+_NONE = (Absence.NOT_SUPPORTED, Absence.OLDER)
+_REPLACE = "replace the board (ask its maker for an RMA)"
+_WATCH = ("note the count, and look again after some days of load: ",
+          run("nvidia-smi -i {gpus} -q -d ECC,ROW_REMAPPER"), "; one that grows is a board to be replaced")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -34,23 +60,9 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
-    mode, goal, bad = word(gpu, "ecc_mode", "enabled", "disabled"), wanted or "enabled", []
-    now, ever = (maybe(gpu, key, _MOST) for key in _COUNTS)
-    if mode != goal:
-        bad.append(Verdict("differs", "fail" if wanted else "warn", f"ECC is {mode}", mode, goal,
-                           smi(f"-e {int(goal == 'enabled')}", ", then reboot"), True))
-    if gpu.values.get("remap_failed") is True:
-        bad.append(Verdict("remap-failed", "fail", "a memory row could not be remapped", "remapping failed", "no",
-                           "replace the board", place=Place.MACHINE))
-    if now:
-        bad.append(Verdict("uncorrectable-errors", "fail", f"{now} uncorrectable memory errors since the driver was "
-                           "loaded", str(now), "0", smi("--gpu-reset", " (nothing may use it)")))
-    elif gpu.values.get("remap_pending") is True:
-        bad.append(Verdict("remap-pending", "warn", "a memory row waits to be remapped", "pending", "no",
-                           smi("--gpu-reset")))
-    elif ever:
-        bad.append(Verdict("earlier-uncorrectable-errors", "warn", f"{ever} uncorrectable memory errors over the "
-                           "board's life", str(ever), "0"))
+    mode, goal = word(gpu, "ecc_mode", *_MODES), wanted or "enabled"
+    now = maybe(gpu, "ecc_volatile_uncorrected", _MOST)
+    bad = [*_modes(gpu, mode, goal, wanted), *_faults(gpu, now)]
     if not bad and mode == "enabled" and now is None:
         raise Unread(UNREAD, "unknown", "ECC is enabled, but NVML does not tell its error counts")
     missing = list(_missing(gpu)) if not bad else []
@@ -60,14 +72,43 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
                                f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))]
 
 
+def _modes(gpu: Gpu, mode: str, goal: str, wanted: str | None) -> Iterator[Verdict]:
+    pending, fix = gpu.values.get("ecc_pending"), smi(f"-e {int(goal == 'enabled')}", ", then reboot")
+    if mode != goal:
+        yield Verdict("differs", "fail" if wanted else "warn", f"ECC is {mode}", mode, goal, fix, True)
+    elif pending in _MODES and pending != goal:
+        yield Verdict("changes-at-reset", "warn", f"ECC is {mode}, {pending} after the next reset", str(pending), goal,
+                      smi(f"-e {int(goal == 'enabled')}"))
+
+
+def _faults(gpu: Gpu, now: int | None) -> Iterator[Verdict]:
+    for key, (code, text, observed) in _BROKEN.items():
+        if gpu.values.get(key) is True:
+            yield Verdict(code, "fail", text, observed, "no", _REPLACE, place=Place.MACHINE)
+    ever = maybe(gpu, "ecc_aggregate_uncorrected", _MOST)
+    waiting = [each for key, each in _PENDING.items() if gpu.values.get(key) is True]
+    if now:
+        yield Verdict("uncorrectable-errors", "fail", f"{now} uncorrectable memory errors since the driver was loaded",
+                      str(now), "0", smi("--gpu-reset", " (nothing may use it)"))
+    elif not waiting and ever:
+        yield Verdict("earlier-uncorrectable-errors", "warn", f"{ever} uncorrectable memory errors over the "
+                      "board's life", str(ever), "0", _WATCH)
+    for code, text in waiting if not now else ():       # the same reset
+        yield Verdict(code, "warn", text, "pending", "no", smi("--gpu-reset"))
+
+
 def _missing(gpu: Gpu) -> Iterator[str]:
     """Yield sentences about values that are not known and could show an error. A value that the board does not have is
     none of them."""
-    absent = [key for key in (*_COUNTS, *_FLAGS) if gpu.fact(key).absence is Absence.NOT_READ]
+    absent = [key for key in _KEYS if gpu.fact(key).absence is Absence.NOT_READ]
     if absent:
         yield f"{', '.join(absent)} is not in the report; add the whole of: nvidia-smi -q"
-    for key in (*_COUNTS, *_FLAGS):
+    unread: dict[str, list[str]] = {}
+    for key in _KEYS:
         fact = gpu.fact(key)
-        sound = maybe(gpu, key, _MOST) is not None if key in _COUNTS else isinstance(fact.value, bool)
-        if not sound and fact.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_READ):
-            yield f"there is no answer for {key} ({fact.reason or f'senseless: {str(fact.value)[:40]!r}'})"
+        sound = (maybe(gpu, key, _MOST) is not None if key in _COUNTS else
+                 fact.value in _MODES if key == "ecc_pending" else isinstance(fact.value, bool))
+        if not sound and fact.absence not in (*_NONE, Absence.NOT_READ):
+            unread.setdefault(fact.reason or f"senseless: {str(fact.value)[:40]!r}", []).append(key)
+    for reason, keys in unread.items():
+        yield f"there is no answer for {', '.join(keys)} ({reason})"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.nvidia.nvml import Gpu
+from ...model.command import run
+from ...model.fact import Absence
 from ...model.finding import Finding
 from ...spec.boards import Board
 from ..check import Check, Family, Heading, Needs
-from ..codes import SENSELESS_VALUE
+from ..codes import SENSELESS_VALUE, UNREAD
 from ..context import Case
 from ..nvidia.from_nvml import Unread, Verdict, board_of, each, maybe, number, smi
 
@@ -20,6 +22,7 @@ CODES = {
     "default-unknown": "The power limit can be read; neither specification nor board has another to compare it with.",
     "out-of-range": "The declared power limit is outside the range of the board.",
     "differs": "The power limit is not the declared one.",
+    "not-in-force": "Another power limit is in force than the one that is set: something else caps the GPU.",
     "below-default": "The power limit is below the board's default, and nothing is declared.",
 }
 _ID = CHECK.id
@@ -27,19 +30,30 @@ _MOST = 5_000_000
 #: Published for the RTX PRO 6000 (600 W); see the page.
 _COST = "; of 600 W, 500 W costs nothing, 400 W 8 %, 300 W 3-4 % for one user and 30 % at 64"
 
+_CAPPED = ("what caps it (platform, power brake, temperature) is not set by -pl; its reasons: ",
+           run("nvidia-smi -i {gpus} -q -d POWER,PERFORMANCE"),
+           "; then look for a power cap in the BMC, at the power supplies and at the board's power cables")
+
 
 def judge(case: Case) -> Iterator[Finding]:
     wanted = case.spec.gpu.power_limit_watts
 
     def look(gpu: Gpu) -> Verdict:
-        known, limit = board_of(case, gpu), number(gpu, "power_limit_mw", _MOST, 1) // 1000
+        known, asked = board_of(case, gpu), number(gpu, "power_limit_mw", _MOST, 1) // 1000
+        limit, unread = _in_force(gpu, asked)
         low, high = _range(gpu, known)
         span = f"{low or '?'} to {high or '?'} W"
         goal = wanted or _default(gpu, known, limit)
         if goal is None:
             return Verdict("default-unknown", "skip", f"the power limit is {limit} W; neither spec nor board tells "
                            "another", f"{limit} W")
-        if limit == goal or (wanted is None and limit > goal):
+        fine = limit == goal or (wanted is None and limit > goal)
+        if limit != asked:
+            return Verdict("not-in-force", "fail" if wanted and not fine else "warn",
+                           f"{limit} W is in force, {asked} W is set", f"{limit} W", f"{goal} W", _CAPPED)
+        if fine and unread is not None:
+            raise unread
+        if fine:
             return Verdict("ok", "pass", f"the power limit is {limit} W (the board takes {span})", f"{limit} W",
                            f"{goal} W")
         if wanted and ((low and wanted < low) or (high and wanted > high)):
@@ -50,6 +64,20 @@ def judge(case: Case) -> Iterator[Finding]:
                        f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal}", " (after every boot)"))
 
     yield from each(case, _ID, look)
+
+
+def _in_force(gpu: Gpu, asked: int) -> tuple[int, Unread | None]:
+    """Return the limit in force in W; where it is not known, the one that is set, and why a pass would say too much."""
+    key = "power_limit_enforced_mw"
+    fact = gpu.fact(key)
+    if fact.absence in (Absence.NOT_SUPPORTED, Absence.OLDER):
+        return asked, None
+    try:
+        return number(gpu, key, _MOST, 1) // 1000, None
+    except Unread:
+        why = fact.reason or f"a senseless {str(fact.value)[:40]!r}"
+        return asked, Unread(UNREAD, "unknown", f"the power limit is set to {asked} W, and which one is in force is "
+                             f"not known ({why})", f"NVML {key}", fact.absence)
 
 
 def _watts(gpu: Gpu, end: str) -> int | None:

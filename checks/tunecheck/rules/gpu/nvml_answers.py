@@ -9,7 +9,7 @@ from ...model.finding import Finding
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..codes import GPU_LIST_INCOMPLETE, GPU_NOT_LISTED
 from ..context import Case
-from ..driver.nvml_remedies import LOST, STUCK, unanswered
+from ..driver.nvml_remedies import LOST, SENSOR, STUCK, unanswered
 from ..driver.smi_refused import refused
 from ..nvidia import wanted_driver
 
@@ -28,7 +28,8 @@ CODES = {
     "no-nvidia-smi": "The program nvidia-smi is not installed.",
     "gpu-not-opened": "The driver cannot open a GPU.",
     "gpu-lost": "NVML or nvidia-smi says that a GPU is lost.",
-    "gpu-no-answer": "A GPU gave NVML no answer, or not all of it.",
+    "gpu-no-answer": "A GPU gave NVML no answer, or not all of it, or errors in place of its values.",
+    "value-refused": "A GPU gave an error in place of one value that every board tells.",
 }
 _ID = CHECK.id
 
@@ -37,15 +38,17 @@ def judge(case: Case) -> Iterator[Finding]:
     nvml = case.snapshot.nvml
     boards = {device.bdf for device in case.snapshot.topology.devices if device.driver.value == wanted_driver.NVIDIA}
     if case.snapshot.posted.failures:
+        from ...parsers.nvidia.smi_tree import address  # start-up time
+
         yield from refused(case, _ID)
+        named = {address(failure.gpu) for failure in case.snapshot.posted.failures if failure.gpu}
+        yield from _troubles(case, boards, named)
         return
     if nvml.value is None:
         yield unanswered(case, _ID, boards)
         return
-    for who, reason, lost in nvml.value.troubles():
-        yield Finding(_ID, "gpu-lost" if lost else "gpu-no-answer", who, "fail", "effective",
-                      f"{who}: {reason}" + (", though sysfs still lists it" if lost and who in boards else ""), reason,
-                      "an answer", (nvml.source,), LOST if lost else STUCK)
+    troubles = list(_troubles(case, boards, set()))
+    yield from troubles
     unlisted = sorted(boards - {gpu.bdf for gpu in nvml.value.gpus})
     cut, count = nvml.value.error("gpus"), len(nvml.value.gpus)
     if cut is not None:
@@ -56,7 +59,23 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, GPU_NOT_LISTED, ", ".join(unlisted), "fail", "effective",
                       f"NVML does not list {', '.join(unlisted)}, which the driver has", "not listed", "an answer",
                       (nvml.source,), LOST)
-    elif nvml.value.gpus and not nvml.value.troubles():
+    elif nvml.value.gpus and not troubles:
         yield Finding(_ID, "ok", "NVML", "pass", "effective", f"NVML answers for {count} GPUs")
     elif not nvml.value.gpus and not nvml.value.errors:
         yield wanted_driver.no_gpu(case, _ID)
+
+
+def _troubles(case: Case, boards: set[str], named: set[str | None]) -> Iterator[Finding]:
+    """Yield a finding for each GPU that gave no answer, or errors in place of values, and is not ``named`` yet."""
+    nvml = case.snapshot.nvml
+    for who, reason, lost in nvml.value.troubles() if nvml.value is not None else ():
+        if who not in named:
+            yield Finding(_ID, "gpu-lost" if lost else "gpu-no-answer", who, "fail", "effective",
+                          f"{who}: {reason}" + (", though sysfs still lists it" if lost and who in boards else ""),
+                          reason, "an answer", (nvml.source,), LOST if lost else STUCK)
+    for gpu in nvml.value.gpus if nvml.value is not None else ():
+        if len(gpu.refused) == 1 and gpu.bdf not in named:
+            key = gpu.refused[0]
+            yield Finding(_ID, "value-refused", gpu.bdf, "warn", "effective",
+                          f"{gpu.bdf}: {gpu.errors[key]} in place of {key}", gpu.errors[key], "an answer",
+                          (nvml.source,), SENSOR)
