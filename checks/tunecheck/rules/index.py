@@ -176,6 +176,8 @@ CHECKS: tuple[Check, ...] = (
     Check("aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS, happening=True),
     Check("aer-ownership", "the kernel, not the firmware, handles PCIe errors", Heading.KERNEL, 60, Family.ERRORS,
           judges=("pcie.aer_owner",)),
+    Check("iommu-fault", "the IOMMU refused no device its memory or its interrupts", Heading.KERNEL, 65, Family.ERRORS,
+          happening=True),
     Check("hung-task", "no task hung in the kernel or in the NVIDIA driver", Heading.KERNEL, 70, Family.ERRORS,
           happening=True),
     Check("kernel-panic", "the kernel did not stop", Heading.KERNEL, 80, Family.ERRORS, happening=True),

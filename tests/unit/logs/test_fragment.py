@@ -39,9 +39,12 @@ _MESSAGES = {
     "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:41:00.0)": "bar-assignment",
     "smpboot: CPU 239 has invalid APIC ID ff. Aborting bringup": "",
     "DMAR: DRHD: handling fault status reg 2": "",
-    "DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f0000 [fault reason 0x06] PTE Read access": "",
-    "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000e address=0x7f0000 flags=0x0020]": "",
-    "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000e address=0x7f0000 flags=0x0020]": "",
+    "DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f0000 [fault reason 0x06] PTE Read access":
+        "iommu-fault",
+    "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000e address=0x7f0000 flags=0x0020]":
+        "iommu-fault",
+    "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000e address=0x7f0000 flags=0x0020]":
+        "iommu-fault",
 }
 _PARTS = [    # of a message with several lines, and what the driver says beside it
     "{1}[Hardware Error]: event severity: fatal", "{1}[Hardware Error]:   device_id: 0000:41:00.0",

@@ -17,7 +17,7 @@ _LONGEST = 2000
 _WORDS = regex(rf"{KEY.pattern}|Unknown option|Malformed early option|Unknown kernel command line|smpboot: CPU"
                r"|failed to report alive|ACPI: (?:IVRS|DMAR) 0x|secureboot: |x2apic: IRQ|automatic NUMA balancing"
                r"|mem auto-init: |Hypervisor detected|DMAR: |AMD-Vi: ")
-#: drivers/iommu/intel/dmar.c and amd/iommu.c: faults of DMA. No check judges them; nobody else says them.
+#: drivers/iommu/intel/dmar.c and amd/iommu.c: faults of DMA, also those that name no device; nobody else says them.
 _FAULT = regex(r"(?:[\w.-]{1,32} [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: )?"
                r"(?:DMAR: (?:DRHD: handling fault|\[(?:DMA|INTR)[^\]\n]{1,60}\] )|AMD-Vi: Event logged \[)")
 #: What belongs to a message that a check reads, but says nothing on its own.
@@ -57,4 +57,4 @@ def tells(message: str) -> bool:
         return True
     found = kernel_log.parse(message)
     return bool(found.xids or found.fallen or found.hung or found.pcie or found.osc or found.unassigned or found.sxids
-                or found.failures or found.loads) or boot_log.parse(message) != boot_log.BootLog()
+                or found.failures or found.faults or found.loads) or boot_log.parse(message) != boot_log.BootLog()

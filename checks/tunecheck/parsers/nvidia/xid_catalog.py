@@ -77,7 +77,7 @@ CATALOG: dict[int, XidEntry] = {
     46: XidEntry("GPU stopped processing", "fail", _RESET),
     48: XidEntry("double-bit ECC error", "fail", f"{_RESET}; look at Xid 63, 64, 94, 95 beside it"),
     54: XidEntry("auxiliary power is not connected to the GPU board", "fail",
-                 "switch the host off and connect the power cables of the GPU; ask NVIDIA support if it comes back",
+                 "switch the machine off and connect the power cables of the GPU; ask NVIDIA support if it comes back",
                  True, True),
     60: XidEntry("video processor exception", "warn", _APP),
     61: XidEntry("PMU breakpoint", "warn", _NONE),
