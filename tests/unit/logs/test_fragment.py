@@ -27,6 +27,8 @@ _MESSAGES = {
     "Malformed early option 'iommu'": "",
     'Unknown kernel command line parameters "BOOT_IMAGE=/vmlinuz splash", will be passed to user space.': "",
     "INFO: task python3:4711 blocked for more than 120 seconds.": "hung-task warn",
+    "watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [python3:4711]": "hung-task warn",
+    "watchdog: Watchdog detected hard LOCKUP on cpu 7": "hung-task fail",
     "Kernel panic - not syncing: Fatal exception in interrupt": "kernel-panic fail",
     "pci 0000:41:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: failed to assign": "bar-assignment",
     "nvidia 0000:41:00.0: BAR 1: no space for [mem size 0x2000000000 64bit pref]": "bar-assignment",

@@ -57,4 +57,5 @@ def tells(message: str) -> bool:
         return True
     found = kernel_log.parse(message)
     return bool(found.xids or found.fallen or found.hung or found.pcie or found.osc or found.unassigned or found.sxids
-                or found.failures or found.faults or found.loads) or boot_log.parse(message) != boot_log.BootLog()
+                or found.failures or found.faults or found.lockups or found.loads
+                ) or boot_log.parse(message) != boot_log.BootLog()
