@@ -187,7 +187,7 @@ def _xid(number: int) -> str:
     from ..parsers.nvidia.xid_catalog import CATALOG, RECOVERY, advice
 
     found = advice(number, "")
-    what = found.meaning if number in CATALOG else "not in the catalogue that tunecheck knows"
+    what = found.meaning if number in CATALOG else "not in tunecheck's table of Xids"
     weight = "The GPU cannot serve before that." if found.severity == "fail" else "The GPU itself can go on."
     action = found.action.replace("{gpu}", "GPU").replace("`", "")
     if number == 154:

@@ -78,7 +78,7 @@ def test_every_word_has_a_page_with_a_way_on(name: str) -> None:
     (["[ 12.3] NVRM: Xid (PCI:0000:03:00): 79, pid=1, name=x"], "fallen off the bus"), (["frobnicate"], None),
     (["redriver"], None), (["SHM"], "shared memory"), (["spec"], "desired state"), (["pci=noacs"], "do not know"),
     (["Xid79"], "fallen off"), (["NV18"], "18 NVLink"),
-    (["NV#"], "NVLink"), (["Xid", "9999"], "not in the catalogue"), (["xid"], "Why it matters"),
+    (["NV#"], "NVLink"), (["Xid", "9999"], "not in tunecheck's table"), (["xid"], "Why it matters"),
     (["acs"], None), (["ACS"], "Access Control Services"), (["unknown"], "evidence is missing"),
     (["swap"], "Why it matters"),
 ])
@@ -97,6 +97,19 @@ def test_what_is_typed(typed: list[str], says: str | None) -> None:
 def test_words_that_the_driver_logs_have_a_page(word: str, check: str) -> None:
     done = CliRunner().invoke(cli, ["explain", word])
     assert done.exit_code == 0 and f"tunecheck explain {check}" in done.output, done.output
+
+
+@pytest.mark.parametrize(("number", "says"), [
+    (39, "Restart the application"), (54, "connect the power cables"), (126, "copy engine CE10"), (135, "CE19"),
+    (105, "NVJPG7"), (98, "NVDEC7"), (56, "unused on A100"), (165, "replace the GPU")])
+def test_what_nvidias_page_lists_is_known(number: int, says: str) -> None:
+    text = term(f"Xid {number}", IDS)
+    assert text is not None and says in text and "NVIDIA Xid catalogue of " in text
+
+
+def test_a_number_that_is_not_in_the_table_is_not_said_to_be_missing_at_nvidia() -> None:
+    text = term("Xid 9999", IDS)
+    assert text is not None and "made from NVIDIA's catalogue of 2025-10-29, has no Xid 9999" in text
 
 
 def test_every_xid_of_the_catalogue_says_what_to_do() -> None:

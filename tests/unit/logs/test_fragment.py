@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.unit.imports.samples import samples
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.kinds import recognise
 from tunecheck.host.imported.machine import load_import
+from tunecheck.parsers.kernel import boot_log, kernel_log
+from tunecheck.parsers.kernel.rejected import rejected
+from tunecheck.parsers.text.log_lines import line
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -22,6 +27,8 @@ _MESSAGES = {
     "Malformed early option 'iommu'": "",
     'Unknown kernel command line parameters "BOOT_IMAGE=/vmlinuz splash", will be passed to user space.': "",
     "INFO: task python3:4711 blocked for more than 120 seconds.": "hung-task warn",
+    "watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [python3:4711]": "hung-task warn",
+    "watchdog: Watchdog detected hard LOCKUP on cpu 7": "hung-task fail",
     "Kernel panic - not syncing: Fatal exception in interrupt": "kernel-panic fail",
     "pci 0000:41:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: failed to assign": "bar-assignment",
     "nvidia 0000:41:00.0: BAR 1: no space for [mem size 0x2000000000 64bit pref]": "bar-assignment",
@@ -34,17 +41,30 @@ _MESSAGES = {
     "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:41:00.0)": "bar-assignment",
     "smpboot: CPU 239 has invalid APIC ID ff. Aborting bringup": "",
     "DMAR: DRHD: handling fault status reg 2": "",
-    "DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f0000 [fault reason 0x06] PTE Read access": "",
-    "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000e address=0x7f0000 flags=0x0020]": "",
-    "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000e address=0x7f0000 flags=0x0020]": "",
+    "DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f0000 [fault reason 0x06] PTE Read access":
+        "iommu-fault",
+    "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000e address=0x7f0000 flags=0x0020]":
+        "iommu-fault",
+    "AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x000e address=0x7f0000 flags=0x0020]":
+        "iommu-fault",
 }
-_FRONTS = ["", "[    0.000000] ", "[Sun Feb 23 16:24:18 2025] ", "kern  :warn  : [   12.345678] ", "<4>[   12.345678] ",
-           "Feb 23 16:24:18 box1 kernel: ", "kernel: ", "Feb 23 16:24:18 box1 kernel: [   12.345678] ",
-           "2025-02-23T16:24:18+0100 box1 kernel: "]
+_PARTS = [    # of a message with several lines, and what the driver says beside it
+    "{1}[Hardware Error]: event severity: fatal", "{1}[Hardware Error]:   device_id: 0000:41:00.0",
+    "NVRM: API mismatch: the client has the version 595.71.05, but", "NVRM: BAR1 is 0M @ 0x0",
+    "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",
+    "nvidia 0000:41:00.0:   device [10de:2bb1] error status/mask=00000001/0000e000",
+    "pcieport 0000:40:01.1: AER: device recovery failed",
+    "pcieport 0000:40:01.1: DPC: unmasked uncorrectable error detected",
+    "pci 0000:41:00.0: BAR 1 [mem 0x2000000000-0x3fffffffff 64bit pref]: assigned",
+    "acpi PNP0A08:00: _OSC: OS requested [PME AER PCIeCapability LTR]",
+]
+_FRONTS = ["", "[ 5.1] ", "[    5.123] ", "<4>[5.12] ", "[    0.000000] ", "[Sun Feb 23 16:24:18 2025] ",
+           "kern  :warn  : [   12.345678] ", "<4>[   12.345678] ", "Feb 23 16:24:18 box1 kernel: ", "kernel: ",
+           "Feb 23 16:24:18 box1 kernel: [   12.345678] ", "2025-02-23T16:24:18+0100 box1 kernel: "]
 
 
 @pytest.mark.parametrize("front", _FRONTS)
-@pytest.mark.parametrize("message", _MESSAGES)
+@pytest.mark.parametrize("message", [*_MESSAGES, *_PARTS])
 def test_one_line_that_a_check_reads_is_a_kernel_log(message: str, front: str) -> None:
     assert recognise(f"{front}{message}\n") == "kernel log"
     assert recognise(f"{front}{message}") == "kernel log", "the last line's end is easily lost"
@@ -59,6 +79,36 @@ def test_its_check_judges_it_and_every_other_stays_unknown(message: str, tmp_pat
     mine = {each.outcome for each in found if each.id == check}
     assert mine & ({outcome} if outcome else {"fail", "warn"})
     assert not [each.id for each in found if each.outcome == "pass"]
+
+
+def _of_cases() -> list[str]:
+    """Every message in a log of the checks' cases that a parser finds something in on its own."""
+    found: dict[str, None] = {}
+    for path in sorted((Path(__file__).parents[1] / "checks/cases").glob("*/*.yml")):
+        log = yaml.safe_load(path.read_text(encoding="utf-8")).get("log")
+        for message in [line(raw).text for raw in log.splitlines()] if isinstance(log, str) else []:
+            said = replace(kernel_log.parse(message), start=False, first="", last="")
+            if said != kernel_log.parse("") or boot_log.parse(message) != boot_log.BootLog() or rejected(message):
+                found[message] = None
+    return list(found)
+
+
+def _judged(path: Path, text: str) -> set[tuple[str, str, str, str]]:
+    path.write_text(text)
+    found = judge(Case(gather(load_import(str(path)), None, True)), "preflight")
+    return {(each.id, each.code, each.outcome, each.observed) for each in found
+            if each.outcome in ("fail", "warn") and each.id != "kernel-log-complete"}
+
+
+def test_every_message_of_the_cases_says_alone_what_it_says_in_a_whole_log(tmp_path: Path) -> None:
+    messages = [message for message in _of_cases() if not message.startswith("somebody")]
+    assert len(messages) > 80
+    whole = "[    0.000000] Linux version 6.12.1\n[    0.1] a\n[    0.200000] ACPI: b\n[    0.300000] usb 1-1: c\n"
+    for message in messages:
+        for front in _FRONTS:
+            assert recognise(f"{front}{message}\n") == "kernel log", (front, message)
+        lone, inside = (_judged(tmp_path / "a.txt", f"{before}[    5.1] {message}\n") for before in ("", whole))
+        assert lone == inside, message
 
 
 _HUNG = """INFO: task python3:4711 blocked for more than 120 seconds.
@@ -108,6 +158,8 @@ _QUOTING = {
     "a program with its own time": f"[2025-02-23 16:24:09] {_BARE}\n",
     "a program's level": "WARN: task python3:4711 blocked for more than 120 seconds.\n",
     "Xorg": "[   12.345] (II) NVIDIA(0): BAR 1 is fine\n",
+    "Xorg, many lines": "[   12.345] (II) NVIDIA(0): BAR 1 is fine\n" * 9,
+    "title of the driver and prose": "NVRM: API mismatch\n\nWhat to do when it is said.\n",
     "json": '{"message": "Kernel panic - not syncing: x"}\n',
     "lines of a kernel that no check reads": "[    0.000000] a\n[    0.000001] b\n",
 }
@@ -127,11 +179,11 @@ def test_no_file_of_the_project_is_taken_for_one() -> None:
 
 def test_every_single_line_of_a_real_log_that_matters() -> None:
     """Of the samples' lines with NVIDIA's or PCI's errors, each is taken alone."""
-    lines = [line for line in samples("dmesg", "dmesg-samples.txt").read_text().splitlines()
-             if line.startswith("[") and any(word in line for word in ("Xid (", "AER: Corr", "PCIe Bus Error"))]
+    lines = [raw for raw in samples("dmesg", "dmesg-samples.txt").read_text().splitlines()
+             if raw.startswith("[") and any(word in raw for word in ("Xid (", "AER: Corr", "PCIe Bus Error"))]
     assert lines
-    for line in lines:
-        assert recognise(line) == "kernel log", line
+    for each in lines:
+        assert recognise(each) == "kernel log", each
 
 
 @pytest.mark.parametrize("text", [f"{_LINE}\nx\n", f"{_BARE}\nx\n", "INFO: task ", _BARE, "INFO: task a:1 blocked \n",

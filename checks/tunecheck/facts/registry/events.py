@@ -51,6 +51,8 @@ ENTRIES = (
           _logged(lambda events: len(events.hung))),
     Entry("events.pcie_errors", "counter", "medium", "none", "PCIe errors in this boot's kernel log",
           _logged(lambda events: sum(each.count for each in events.pcie))),
+    Entry("events.iommu_faults", "counter", "medium", "none", "what an IOMMU refused in this boot",
+          _logged(lambda events: sum(each.count for each in events.faults))),
     Entry("events.driver_loads", "counter", "low", "none", "how often the driver was loaded in this boot",
           _logged(lambda events: events.loads)),
     Entry("pcie.aer_correctable", "counter", "medium", "none", "corrected PCIe errors over every hop",

@@ -39,6 +39,8 @@ _KNOWN = """
 """
 _WORDS = frozenset(_KNOWN.split())
 _WORD = regex(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
+#: JSON; a digit behind it is the firmware's "{1}[Hardware Error]: " in a log without times.
+_BRACE = regex(r"\s*\{(?!\d)")
 _CAT = regex(r"\bcat (/(?:proc|sys)/[\w./:+-]{1,200})\Z")
 _NEXT_PROMPT = regex(r"^(?:[\w.-]{1,64}@[^\s#$>]{0,100}|\[[^\]\n]{1,100}\])?[#$>](?: .*)?$", re.MULTILINE)
 _REFUSED = regex(r"^cat: \S{1,300}: (No such file or directory|Permission denied)$", re.MULTILINE)
@@ -63,7 +65,7 @@ def recognise(text: str) -> str | None:
     head = text[:_HEAD]
     if any(mark in head for mark in _MARKS) and _other_log(head):
         return "kernel log"
-    if head.lstrip().startswith("{"):
+    if _BRACE.match(head):
         return "spec" if '"tunecheck/spec/1"' in head else None
     if START in head[:4096] or "\0" in head:
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...parsers.kernel.fragment import tells
-from ...parsers.kernel.log_boots import boots
+from ...parsers.kernel.log_boots import BootLines, boots
 from ...parsers.kernel.log_forms import CRASH, plain
-from ...parsers.text.log_lines import lines
+from ...parsers.text.log_lines import line, lines
 from ...util.at_first_use import regex
 from ..prefetch import PAST
 
@@ -47,7 +48,7 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
     the lines of a syslog file are."""
     earlier = CRASH.search(text) is not None or _EARLIER.search(title) is not None
     unknown = filtered and not title.startswith("journalctl")
-    found = boots(text)
+    found = _joined(boots(text))
     last = None if earlier or unknown or not found else found.pop()
     for boot in found:
         _remember(texts, " in ".join(part for part in (boot.name, title) if part) or "an earlier boot", boot.text)
@@ -61,6 +62,31 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
         _remember(texts, f"another boot in {title}", new)
     elif new:
         texts.runs[_DMESG] = _with_more(known, new)
+
+
+def _joined(found: list[BootLines]) -> list[BootLines]:
+    """Return the boots without those that are only lines of the one before or after them, pasted once more."""
+    result: list[BootLines] = []
+    for boot in found:
+        before = result[-1] if result else None
+        if before and _repeats(boot, before):
+            result[-1] = replace(before, text=_with_more(before.text, boot.text))
+        elif before and _repeats(before, boot):
+            result[-1] = replace(boot, text=_with_more(boot.text, before.text))
+        else:
+            result.append(boot)
+    return result
+
+
+def _repeats(few: BootLines, whole: BootLines) -> bool:
+    """Return whether lines that nothing names are of the boot ``whole``: one of the driver's, or all of them, stand in
+    it too, with the same time."""
+    if few.start or few.name:
+        return False
+    raws = [raw.strip() for raw in islice(few.text.splitlines(), _LINES) if raw.strip()]
+    told = {raw.strip() for raw in whole.text.splitlines()}
+    common = [each for raw in raws if raw in told and (each := line(raw)).when]
+    return len(common) == len(raws) or any(each.text.startswith(_DRIVER) for each in common)
 
 
 def _with_more(log: str, other: str) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ...util.at_first_use import regex
 
-__all__ = ["LOG_LINE", "SAID", "is_log"]
+__all__ = ["LOG_LINE", "SAID", "SHORT_SAID", "is_log"]
 
 #: dmesg and journalctl in every time format and language, syslog files; not SGLang, which puts its date in brackets.
 LOG_LINE = regex(
@@ -20,10 +20,14 @@ LOG_LINE = regex(
 #: The driver's own lines count alone, whatever stands in front of them.
 _NVRM = regex(r"^[^\n]{0,300}?(?:NVRM: (?:Xid|GPU|loading|Rm|The NVIDIA)|nvidia-nvswitch\d{1,3}: SXid )"
               r"[^\n]{0,200}", re.MULTILINE)
-#: dmesg -t, journalctl -o cat: a boot without times, by what every kernel says.
-SAID = regex(
-    r"^(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
-    r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)", re.MULTILINE)
+#: What every kernel says at boot.
+_BOOT = (r"(?:(?:<\d>)?Linux version \d|(?:Kernel c|C)ommand line: |BIOS-(?:provided|e820)|ACPI: |smpboot: |Memory: \d"
+         r"|pci(?:port|_bus)? [0-9a-f]{4}:|clocksource: |NET: Registered |systemd\[1\]: |usb \d|x86/)")
+#: dmesg -t, journalctl -o cat: a boot without times.
+SAID = regex(rf"^{_BOOT}", re.MULTILINE)
+#: A kernel's time that somebody rounded: other programs (Xorg) print it so, and what stands behind it decides.
+_SHORT_TIME = regex(r"[ \t]*(?:<\d+>)?\[[ +]*\d+[.,]\d{1,9}\] ")
+SHORT_SAID = regex(rf"^{_SHORT_TIME.pattern}{_BOOT}", re.MULTILINE)
 #: What stands below a message without times: a device's further lines, the stack of a task.
 _BELOW = regex(
     r"(?:[\w.-]{1,32} [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: |\{\d{1,6}\}\[Hardware Error\]: "
@@ -44,7 +48,7 @@ def is_log(head: str) -> bool:
 
     if "\x1b[" in head:
         head = plain(head)
-    if len(LOG_LINE.findall(head)) >= 3 or len(SAID.findall(head)) >= 3:
+    if any(len(sign.findall(head)) >= 3 for sign in (LOG_LINE, SAID, SHORT_SAID)):
         return True
     return any(line(found[0]).text.startswith(("NVRM: ", "nvidia-nvswitch"))
                for found in islice(_NVRM.finditer(head), 50)) or _is_fragment(head[:_SHORT])
@@ -63,7 +67,7 @@ def _is_fragment(text: str) -> bool:
     for raw in [raw[:2000] for raw in text.split("\n") if raw.strip()][:_LINES]:
         said = line(raw).text
         front = raw[:len(raw) - len(said)]
-        if LOG_LINE.match(raw) or front.endswith("kernel: "):
+        if LOG_LINE.match(raw) or _SHORT_TIME.match(raw) or front.endswith("kernel: "):
             printed += 1
             told = told or tells(said)
         elif not front.strip() and (known := tells(said)):

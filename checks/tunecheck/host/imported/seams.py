@@ -12,7 +12,7 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
 from .kinds import recognise
-from .log_signs import LOG_LINE, SAID
+from .log_signs import LOG_LINE, SAID, SHORT_SAID
 from .posts import kinds
 
 __all__ = ["MOST", "parts"]
@@ -164,7 +164,7 @@ def _starts(text: str, there: list[str]) -> Iterator[int]:
     """Yield where the signs change, from the first sign on."""
     signs = [(found.start(), kind) for kind, _, sign in _SIGNS if kind in there
              for found in sign.finditer(text)]
-    signs += [(found.start(), _LOG) for sign in (LOG_LINE, SAID, _NVRM) for found in sign.finditer(text)]
+    signs += [(found.start(), _LOG) for sign in (LOG_LINE, SAID, SHORT_SAID, _NVRM) for found in sign.finditer(text)]
     signs += [(begin, _LOG) for begin in messages(text)]
     before = ""
     for begin, kind in sorted(signs):

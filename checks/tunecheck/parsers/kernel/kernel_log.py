@@ -14,9 +14,11 @@ from itertools import islice
 from ...util.at_first_use import dataclass, regex
 from ..nvidia.driver_failures import Failure, Failures
 from ..pci.aer import PcieError, PcieErrors
+from ..pci.dma_faults import DmaFault, DmaFaults
 from ..pci.osc import Bridge
 from ..pci.pci_space import Assignments, Unassigned
 from ..text.log_lines import Line, begins, bounded, lines, span
+from .lockups import Lockup, Lockups
 
 __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 
@@ -104,7 +106,8 @@ class KernelEvents:
     end. ``first`` and ``last`` are the times from which to which it goes, as printed. ``loads`` counts how often the
     NVIDIA driver was loaded; events of an earlier load are history. ``osc`` says for each ACPI host bridge who handles
     PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
-    Xid."""
+    Xid. ``faults`` is what an IOMMU refused; ``lockups``
+    are CPUs that got stuck."""
 
     start: bool
     cut: bool
@@ -117,6 +120,8 @@ class KernelEvents:
     unassigned: tuple[Unassigned, ...]
     sxids: tuple[SXid, ...] = ()
     failures: tuple[Failure, ...] = ()
+    faults: tuple[DmaFault, ...] = ()
+    lockups: tuple[Lockup, ...] = ()
     first: str = ""
     last: str = ""
     doubt: str = ""
@@ -138,7 +143,8 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
     return KernelEvents(_has_start(text), cut, found.loads, tuple(found.xids.values()),
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
                         found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
-                        found.failures.result(), *span(text), doubt)
+                        found.failures.result(), found.faults.result(), found.lockups.result(),
+                        *span(text), doubt)
 
 
 def _has_start(log: str) -> bool:
@@ -156,6 +162,8 @@ class _Collector:
     pcie: PcieErrors = field(default_factory=PcieErrors)
     bars: Assignments = field(default_factory=Assignments)
     failures: Failures = field(default_factory=Failures)
+    faults: DmaFaults = field(default_factory=DmaFaults)
+    lockups: Lockups = field(default_factory=Lockups)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
@@ -172,7 +180,8 @@ class _Collector:
         elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
-        elif not self.bars.feed(line) and not self.failures.feed(line, self.loads):
+        elif not (self.bars.feed(line) or self.failures.feed(line, self.loads) or self.faults.feed(line)
+                  or self.lockups.feed(line)):
             self.pcie.feed(line)
 
     def _driver(self, line: Line) -> None:

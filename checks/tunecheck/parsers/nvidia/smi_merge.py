@@ -16,10 +16,12 @@ _BOARD = (*_SAME, "name", "vbios")
 _HIGH = frozenset((
     "ecc_volatile_corrected", "ecc_volatile_uncorrected", "ecc_aggregate_corrected", "ecc_aggregate_uncorrected",
     "remapped_correctable", "remapped_uncorrectable", "remap_pending", "remap_failed", "temperature_c",
-    "replay_counter", "recovery_action", "bar1_used_mib", "clock_sm_mhz", "link_gen_board"))
+    "replay_counter", "recovery_action", "bar1_used_mib", "clock_sm_mhz", "link_gen_board", "retire_pending",
+   "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory"))
 _LOW = frozenset((
     "link_gen_max", "link_width", "link_width_max", "bar1_total_mib", "memory_total_mib", "temperature_slowdown_c",
-    "temperature_shutdown_c", "power_limit_mw", "power_limit_default_mw", "power_limit_min_mw", "power_limit_max_mw",
+    "temperature_shutdown_c", "power_limit_mw", "power_limit_enforced_mw",
+    "power_limit_default_mw", "power_limit_min_mw", "power_limit_max_mw",
     "clock_sm_max_mhz", "clock_memory_max_mhz", "persistence", "nvlinks_active"))
 #: What belongs to one moment, and says something only together: a link sleeps while its GPU is idle.
 _MOMENT = ("pstate", "utilization_gpu", "processes", "link_gen", "utilization_memory", "power_draw_mw",
@@ -122,7 +124,8 @@ def _worse(one: Gpu, other: Gpu) -> Gpu:
 
 def _alarming(key: str, told: Sequence[Any]) -> bool:
     """Return whether a value is one that another text's refusal must not hide: a count of faults, which board it is."""
-    counts = key.startswith(("ecc_v", "ecc_a", "remap", "clocks_event", "recovery"))
+    counts = key.startswith(("ecc_v", "ecc_a", "remap", "retire", "sram", "channel", "tpc", "unrepairable", "clocks_event",
+                             "recovery"))
     return key in _BOARD or (counts and any(told))
 
 

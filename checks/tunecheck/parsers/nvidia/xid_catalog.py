@@ -1,9 +1,10 @@
 """What NVIDIA says about each Xid: meaning and recommended action.
 
 Source: NVIDIA's Xid catalogue as of 2025-10-29 (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html,
-read through gpud's generated table), numbers and names of nverror.h of the open kernel modules 595. ``severity`` is
-ours: "fail" where the GPU or its link needs a reset or more before it can serve, "warn" where an application or a later
-look is meant. A code that is not here has no entry: nothing is invented.
+read through gpud's generated table; a copy of the page itself was read in November 2026, for Xid 1 to 172), numbers and
+names of nverror.h of the open kernel modules 595. ``severity`` is ours: "fail" where the GPU or its link needs a reset
+or more before it can serve, "warn" where an application or a later look is meant. A code that is not here has no entry:
+nothing is invented.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import NamedTuple
 
 __all__ = ["CATALOG", "RECOVERY", "SOURCE", "Advice", "XidEntry", "advice"]
 
-SOURCE = "NVIDIA Xid catalogue of 2025-10-29"
+_DATE = "2025-10-29"
+SOURCE = f"NVIDIA Xid catalogue of {_DATE}"
+_TABLE = f"tunecheck's table, made from NVIDIA's catalogue of {_DATE}, has no Xid"
 
 
 class XidEntry(NamedTuple):
@@ -42,30 +45,62 @@ _WATCH = "none by the catalogue; watch whether it comes back"
 _LOOK = "none by the catalogue; investigate, and ask NVIDIA support if it comes back"
 _NVLINK = "follow NVIDIA's NVLink5 workflow for the sub-code in the text"
 _NONE = "the catalogue gives none"
+_SUPPORT = "none by the catalogue but to ask NVIDIA support"
+_SMOOTHING = "none for the GPU; where power smoothing is wanted"
+#: What the catalogue calls unused: no GPU since A100 reports it. Older ones may, with another meaning of their own.
+_UNUSED = (*range(1, 8), 9, 10, 12, *range(15, 25), *range(26, 31), *range(33, 37), 42, 47, *range(49, 54), 55, 56, 57,
+           58, 59, 65, 73, 81, 87, 90, 91, *range(111, 119), *range(122, 126), 138)
+#: The first Xid of a row of engines of one kind -> its name, the number of the first engine, and how many.
+_ENGINES = {70: ("copy engine CE", 3, 3), 75: ("copy engine CE", 6, 3), 85: ("copy engine CE", 9, 1),
+            126: ("copy engine CE", 10, 10), 83: ("NVDEC", 1, 2), 88: ("NVDEC", 3, 2), 96: ("NVDEC", 5, 3),
+            82: ("NVJPG", 0, 1), 99: ("NVJPG", 1, 7)}
 
 CATALOG: dict[int, XidEntry] = {
+    **{code: XidEntry("unused on A100 and younger GPUs", "warn", _SUPPORT) for code in _UNUSED},
+    **{code + each: XidEntry(f"{name}{first + each} error", "warn", _APP)
+       for code, (name, first, many) in _ENGINES.items() for each in range(many)},
     8: XidEntry("channel idle timeout", "warn", _APP),
+    11: XidEntry("invalid or corrupted push buffer stream", "warn", _APP),
     13: XidEntry("graphics engine exception (bad access in a kernel)", "warn",
                  f"{_APP}; repeated over several applications: run NVIDIA's field diagnostics"),
+    14: XidEntry("fake error, made by a test", "warn", _WATCH),
+    25: XidEntry("invalid or illegal push buffer stream", "warn", _APP),
     31: XidEntry("GPU memory page fault", "warn", _APP),
     32: XidEntry("PBDMA error", "warn", _APP),
+    37: XidEntry("driver firmware error (method not implemented)", "warn", _WATCH),
+    38: XidEntry("driver firmware error (watchdog)", "warn", _LOOK),
+    **{code: XidEntry("copy engine exception", "warn", _APP) for code in (39, 40, 41)},
     43: XidEntry("channel reset: an application was stopped by its own fault", "warn", "none: look at the application"),
+    44: XidEntry("graphics engine fault during a context switch", "warn", _LOOK),
     45: XidEntry("channels removed, after another Xid or a killed application", "warn",
                  "look at the Xid before it; alone: the application was killed"),
     46: XidEntry("GPU stopped processing", "fail", _RESET),
     48: XidEntry("double-bit ECC error", "fail", f"{_RESET}; look at Xid 63, 64, 94, 95 beside it"),
+    54: XidEntry("auxiliary power is not connected to the GPU board", "fail",
+                 "switch the machine off and connect the power cables of the GPU; ask NVIDIA support if it comes back",
+                 True, True),
+    60: XidEntry("video processor exception", "warn", _APP),
     61: XidEntry("PMU breakpoint", "warn", _NONE),
     62: XidEntry("PMU halted", "fail", _RESET),
     63: XidEntry("row remapping recorded", "warn", "none now; reset the GPU when convenient, so that it takes effect"),
     64: XidEntry("row remapping failed", "fail", _RESET),
+    66: XidEntry("illegal access by the driver", "warn", _LOOK),
+    67: XidEntry("illegal access by the driver (verification)", "warn", _LOOK),
     68: XidEntry("NVDEC error", "warn", _APP),
     69: XidEntry("graphics engine class error", "warn", _APP),
     74: XidEntry("NVLink error", "fail", "follow NVIDIA's NVLink workflow (Xid 144 to 150 on NVLink5)"),
+    78: XidEntry("vGPU start error", "warn", "update the driver and the firmware"),
     79: XidEntry("GPU has fallen off the bus", "fail",
                  "reboot the host; if it comes back, look at hardware: power, seating, riser", True, True),
+    80: XidEntry("corrupted data sent to the GPU", "warn", _APP),
+    86: XidEntry("optical flow engine (OFA) exception", "warn", _APP),
     92: XidEntry("high rate of single-bit ECC errors", "warn", _WATCH),
+    93: XidEntry("InfoROM wear limit exceeded, not fatal", "warn", "none now; clear the limit with NVIDIA's nvflash"),
     94: XidEntry("contained memory error", "warn", _APP),
     95: XidEntry("uncontained memory error", "fail", _RESET),
+    106: XidEntry("SMBPBI test message", "warn", "none: it is a test"),
+    107: XidEntry("SMBPBI test message, silent", "warn", "none: it is a test"),
+    108: XidEntry("NVLink remote translation error", "warn", _LOOK),
     109: XidEntry("context switch timeout", "fail", _RESET),
     110: XidEntry("security fault", "fail", _RESET),
     119: XidEntry("GSP RPC timeout", "fail", f"{_RESET}; if it does not come back: power-cycle the host"),
@@ -73,11 +108,16 @@ CATALOG: dict[int, XidEntry] = {
     121: XidEntry("C2C link error", "warn", _LOOK),
     136: XidEntry("NVLink training failed", "fail", _RESET),
     137: XidEntry("NVLink privilege error", "warn", _LOOK),
+    139: XidEntry("optical flow engine OFA1 error", "warn", _APP),
     140: XidEntry("unrecovered ECC error", "fail", _RESET),
+    141: XidEntry("CUDA fast path error", "warn", _LOOK),
+    142: XidEntry("NVENC3 error", "warn", _SUPPORT),
     143: XidEntry("GPU initialisation error", "fail", _RESET),
     **{code: XidEntry(f"NVLink5 {unit} error", "warn", _NVLINK) for code, unit in enumerate(
         ("SAW", "RLW", "TLW", "TREX", "NVLPW_CTRL", "NETIR", "MSE"), 144)},
     151: XidEntry("key rotation (confidential computing)", "warn", "restart the virtual machine"),
+    152: XidEntry("DLA SMMU error", "warn", _LOOK),
+    153: XidEntry("DLA timeout", "warn", _LOOK),
     154: XidEntry("GPU recovery action changed", "fail", "do what the text says"),
     155: XidEntry("NVLink software-defined error", "fail", _RESET),
     156: XidEntry("resource retirement event", "fail", _RESET),
@@ -86,9 +126,16 @@ CATALOG: dict[int, XidEntry] = {
     159: XidEntry("CHI non-data error", "warn", "CHECK_UVM, in the catalogue's words"),
     160: XidEntry("channel retirement event", "warn", _LOOK),
     161: XidEntry("channel retirement failure", "warn", _LOOK),
+    162: XidEntry("power smoothing switched on again", "warn", _NONE),
+    163: XidEntry("power smoothing switched off", "warn",
+                  f"{_SMOOTHING}: see to the GPU's temperature; after a timeout load the driver again"),
+    164: XidEntry("power smoothing near the end of its life", "warn", f"{_SMOOTHING}: expect to replace the GPU"),
+    165: XidEntry("power smoothing at the end of its life", "warn", f"{_SMOOTHING}: replace the GPU"),
+    166: XidEntry("traffic before the link was set up for encryption (confidential computing)", "warn", _NONE),
     167: XidEntry("PCIe fatal timeout", "fail", f"{_NONE}; by its name: {_RESET}"),
-    168: XidEntry("reduced memory capacity (WPR)", "warn", _NONE),
+    168: XidEntry("reduced memory capacity (WPR)", "warn", "switch ECC on, so that rows are remapped, or boot again"),
     169: XidEntry("SEC2 halted", "fail", f"{_NONE}; by its name: {_RESET}"),
+    170: XidEntry("NVLink interrupt in confidential computing", "warn", _NONE),
     171: XidEntry("uncorrectable DRAM error (detail of Xid 48)", "fail", _RESET),
     172: XidEntry("uncorrectable SRAM error (detail of Xid 48)", "fail", _RESET),
     173: XidEntry("C2C fatal link error", "warn", _NONE),
@@ -126,7 +173,7 @@ def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Adv
     """Return what to do about an Xid with this text. ``recovery`` is what a later Xid 154 asked for, as number and
     name: it wins, and "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
     entry = CATALOG.get(code, XidEntry("unknown code", "warn", "look it up at docs.nvidia.com/deploy/xid-errors"))
-    said = SOURCE if code in CATALOG else f"not in the {SOURCE}"
+    said = SOURCE if code in CATALOG else f"{_TABLE} {code}"
     severity = "fail" if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text) else entry.severity
     if recovery is None:
         return Advice(entry.meaning, severity, entry.action, said, entry.reboot, entry.physical)

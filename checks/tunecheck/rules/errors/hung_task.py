@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
 from ..context import Case
 from . import from_log
 
+if TYPE_CHECKING:
+    from ...parsers.kernel.lockups import Lockup
+
 CHECK = Check(
-    "hung-task", "no task hung in the kernel or in the NVIDIA driver",
+    "hung-task", "no task hung, and no CPU got stuck, in the kernel or in the NVIDIA driver",
     Heading.KERNEL, 70, Family.ERRORS, happening=True,
 )
 CODES = {
     "hung-in-driver": "A task hung in the NVIDIA driver.",
     "hung-in-kernel": "A task hung in the kernel.",
+    "cpu-stuck-in-driver": "A CPU was stuck in the NVIDIA driver (soft or hard lockup).",
+    "cpu-stuck": "A CPU was stuck in the kernel (soft or hard lockup).",
     "detector-off": "The kernel does not look for hung tasks.",
 }
 _ID = CHECK.id
 _WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
 _LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
+_BUSY = Remedy("see its stack in the kernel log for what ran; a virtual machine that got no CPU says it too")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -35,9 +42,24 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{task.name} (pid {task.pid}) hung {where} for more than {task.seconds} s"
                       f"{from_log.at(task.when)}", f"{task.seconds} s", "no hung task since boot",
                       (case.host.kernel.log.source,), _WEDGED if task.in_driver else _LOOK)
+    for lockup in log.lockups:
+        yield _stuck(case, lockup)
     timeout = case.host.kernel.hung_timeout
-    if not log.hung and (timeout.missing or timeout.value == 0):
+    quiet = not log.hung and not log.lockups
+    if quiet and (timeout.missing or timeout.value == 0):
         yield Finding(_ID, "detector-off", "kernel log", "skip", "behaviour", "the kernel does not look for hung tasks "
                       "(kernel.hung_task_timeout_secs is 0 or absent)", evidence=(timeout.source,))
-    elif not log.hung:
+    elif quiet:
         yield from_log.nothing_logged(case, _ID, "hung task")
+
+
+def _stuck(case: Case, lockup: Lockup) -> Finding:
+    code, where = (("cpu-stuck-in-driver", "in the NVIDIA driver") if lockup.in_driver else
+                   ("cpu-stuck", "in the kernel"))
+    long = "without interrupts" if lockup.hard else f"for {lockup.seconds} s"
+    times = f" {lockup.count} times, last" if lockup.count > 1 else ""
+    return Finding(_ID, code, f"CPU {lockup.cpu}{' hard' * lockup.hard}",
+                   "fail" if lockup.in_driver or lockup.hard else "warn", "behaviour",
+                   f"CPU {lockup.cpu} was stuck {where} {long}{f' with {lockup.task}' if lockup.task else ''}{times}"
+                   f"{from_log.at(lockup.last)}", long, "no CPU stuck since boot", (case.host.kernel.log.source,),
+                   _WEDGED if lockup.in_driver else _BUSY)

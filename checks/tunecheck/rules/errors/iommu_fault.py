@@ -1,0 +1,50 @@
+"""iommu-fault: the IOMMU refused no device anything since boot. A device on an accelerator's path fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ..check import Check, Family, Heading
+from ..context import Case
+from . import from_log
+
+CHECK = Check(
+    "iommu-fault", "the IOMMU refused no device its memory or its interrupts",
+    Heading.KERNEL, 65, Family.ERRORS, happening=True,
+)
+CODES = {
+    "dma-refused": "The IOMMU refused a device a read or write of memory that is not mapped for it (DMA fault).",
+    "interrupt-refused": "Interrupt remapping refused an interrupt of a device.",
+    "iommu-error": "An AMD IOMMU logged another error about a device.",
+}
+_ID = CHECK.id
+#: Kind -> code, and what it says of one and of several.
+_KINDS = {
+    "dma": ("dma-refused", "the IOMMU refused it a read or write of memory", "refused it reads or writes of memory"),
+    "interrupt": ("interrupt-refused", "the IOMMU refused it an interrupt", "refused it interrupts"),
+    "other": ("iommu-error", "the IOMMU logged an error about it", "logged errors about it"),
+}
+_MEMORY = Remedy("look at the lines before it for what the driver did (xid); on a host without guests boot with "
+                 "iommu=pt, which leaves DMA untranslated (iommu-mode); where that is on, update the driver and the "
+                 "firmware", ("cmdline",), True)
+_OTHER = Remedy("update the driver of the device and the firmware; a device that does not answer the IOMMU may be gone "
+                "from the bus (gpu-fallen-off, aer-events)")
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    log = from_log.events(case)
+    if log is None:
+        yield from_log.unread(case, _ID)
+        return
+    paths = {bdf for device in case.snapshot.topology.devices for bdf in (device.bdf, *device.path)}
+    for fault in log.faults:
+        on_path = fault.bdf in paths
+        code, one, many = _KINDS[fault.kind]
+        where = from_log.name(case, fault.bdf) + (", on an accelerator's path" if on_path else "")
+        what = one if fault.count == 1 else f"the IOMMU {many} {fault.count} times, last"
+        yield Finding(_ID, code, fault.bdf, "fail" if on_path else "warn", "behaviour",
+                      f"{where}: {what}{from_log.at(fault.last)}", str(fault.count), "no fault since boot",
+                      (f"{case.host.kernel.log.source}: {fault.text}",), _MEMORY if fault.kind == "dma" else _OTHER)
+    if not log.faults:
+        yield from_log.nothing_logged(case, _ID, "fault of the IOMMU")
