@@ -124,8 +124,8 @@ def _worse(one: Gpu, other: Gpu) -> Gpu:
 
 def _alarming(key: str, told: Sequence[Any]) -> bool:
     """Return whether a value is one that another text's refusal must not hide: a count of faults, which board it is."""
-    counts = key.startswith(("ecc_v", "ecc_a", "remap", "retire", "sram", "channel", "tpc", "unrepairable", "clocks_event",
-                             "recovery"))
+    counts = key.startswith(("ecc_v", "ecc_a", "remap", "retire", "sram", "channel", "tpc", "unrepairable",
+                             "clocks_event", "recovery"))
     return key in _BOARD or (counts and any(told))
 
 
