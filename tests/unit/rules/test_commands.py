@@ -216,7 +216,7 @@ COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'d
 BARE = re.compile(r"(?<![\w/.-])(?:sudo \w+|grubby|update-grub|update-initramfs|dracut|lsinitramfs|lsinitrd|chcpu|"
                   r"setpci|journalctl)(?![\w.-])")
 #: What a person has to fill in is written in capitals; these are capitals of the programs.
-KEPT_CAPITALS = ("NVRM", "ALL")
+KEPT_CAPITALS = ("NVRM", "ALL", "ECC", "POWER", "PERFORMANCE", "ROW_REMAPPER")
 CAPITALS = re.compile(r"(?:^|[/=,-])([A-Z]{3,})(?=$|[/=,])")
 #: Words that say that the box has to boot again, or has to be switched off.
 BOOTS = re.compile(r"\breboots?\b|\bboot with|\bboot without|boot configuration|\bthe BIOS\b|power-cycle|"

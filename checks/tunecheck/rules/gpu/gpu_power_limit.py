@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...facts.nvidia.nvml import Gpu
 from ...model.command import run
 from ...model.fact import Absence
-from ...model.finding import Finding
+from ...model.finding import Finding, Place
 from ...spec.boards import Board
 from ..check import Check, Family, Heading, Needs
 from ..codes import SENSELESS_VALUE, UNREAD
@@ -50,7 +50,8 @@ def judge(case: Case) -> Iterator[Finding]:
         fine = limit == goal or (wanted is None and limit > goal)
         if limit != asked:
             return Verdict("not-in-force", "fail" if wanted and not fine else "warn",
-                           f"{limit} W is in force, {asked} W is set", f"{limit} W", f"{goal} W", _CAPPED)
+                           f"{limit} W is in force, {asked} W is set", f"{limit} W", f"{goal} W", _CAPPED,
+                           place=Place.MACHINE)
         if fine and unread is not None:
             raise unread
         if fine:
