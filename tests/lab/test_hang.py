@@ -7,35 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.lab import hanging
 from tests.lab.box import Box, until
 from tests.lab.conftest import MakeBox
 
 PLAY = "playbooks/provision.yml"
 TRIAL = ("--tags", "cmdline")
 pytestmark = pytest.mark.long
-
-# Every CPU is held by a process of the highest real-time priority, and nothing takes it away again, neither throttling
-# nor the fair server of Linux 6.12: interrupts go on, so that the kernel's own detectors see nothing, and process 1
-# never runs again.
-# It begins when systemd has opened the watchdog: on a busy machine without KVM that takes minutes.
-HANG = """#!/bin/sh
-for each in $(seq 240); do grep -q ^active /sys/class/watchdog/watchdog0/state && break; sleep 1; done
-sysctl -w kernel.sched_rt_runtime_us=-1
-mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
-for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 >$each; done
-echo tunecheck_lab: hangs now >/dev/kmsg
-for cpu in $(seq 0 $(($(nproc) - 1))); do chrt -f 99 taskset -c $cpu sh -c 'while :; do :; done' & done
-wait
-"""
-# A oneshot before sshd, so that the play cannot prove this boot before it hangs.
-UNIT = """[Unit]
-ConditionKernelCommandLine=tunecheck_lab.hang
-Before=ssh.service
-[Service]
-Type=oneshot
-ExecStart=/usr/local/sbin/hang
-TimeoutStartSec=infinity
-"""
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +30,6 @@ def boots(box: Box) -> int:
     return box.console().count("Linux version ")
 
 
-def write(box: Box, path: str, text: str, mode: str = "0644") -> None:
-    box.ssh(f"cat >{path} <<'END'\n{text}END\nchmod {mode} {path}")
-
-
 def test_the_plan_names_the_watchdog(lab: Box) -> None:
     run = lab.playbook("--check", *TRIAL, playbook=PLAY)
     shown = " ".join(run.stdout.split())
@@ -64,12 +38,10 @@ def test_the_plan_names_the_watchdog(lab: Box) -> None:
 
 def test_a_silent_hang_ends_by_the_watchdog(lab: Box) -> None:
     """Its deadline is an hour away: only the watchdog can have ended it."""
-    write(lab, "/usr/local/sbin/hang", HANG, "0755")
-    write(lab, "/etc/systemd/system/hang.service", UNIT)
-    lab.ssh("ln -s ../hang.service /etc/systemd/system/multi-user.target.wants/")
+    hanging.install(lab, watchdog=True)
     lab.set_spec(spec("tunecheck_lab.hang=1", confirm_seconds=3600))
     run = lab.playbook(*TRIAL, playbook=PLAY)
-    assert "tunecheck_lab: hangs now" in lab.console()
+    assert hanging.HANGS_NOW in lab.console()
     assert run.rc != 0 and "it panicked, hung or was power-cycled, or" in " ".join(run.stdout.split()), run
     assert boots(lab) == 3 and "tunecheck.trial" not in lab.ssh("cat /proc/cmdline")
     ended = json.loads(lab.ssh("cat /var/lib/tunecheck/trial-ended.json"))
@@ -98,7 +70,7 @@ def test_a_commit_lets_the_watchdog_go(lab: Box) -> None:
 
 def test_a_shutdown_that_hangs_is_forced(lab: Box) -> None:
     """A unit that never stops holds the orderly reboot for ever; after 300 s it is forced."""
-    write(lab, "/etc/systemd/system/stuck.service",
+    hanging.write(lab, "/etc/systemd/system/stuck.service",
           "[Service]\nExecStart=sleep infinity\nExecStop=sleep infinity\nTimeoutStopSec=infinity\n")
     before = lab.boot_id()
     lab.ssh("systemctl start stuck.service && systemctl --no-block start tunecheck-reboot.service")
