@@ -8,17 +8,16 @@ whatever happens. ``-v`` shows all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
-from ..rules.errors.from_log import only_log_incomplete
-from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, worst_first
-from .not_given import is_missing, not_given
+from .not_given import not_given
 from .short_tables import short_tables
+from .sorts import Sorts, sort
 from .style import Style, fix_lines, marked, wrap
 from .text_parts import counted, earlier, finding_text, summary, whole_tables
 
@@ -69,7 +68,7 @@ class _Entry:
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
            history: bool = False) -> list[str]:
     """Return the lines of the report, so that they fit on one screen."""
-    sorts = _sorted(findings, imported, case.snapshot.topology.doubt)
+    sorts = sort(findings, imported, case.snapshot.topology.doubt)
     before = earlier(case, style) if history else []
     room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
     whole = whole_tables(verb, case, style)
@@ -86,43 +85,7 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     return [*top, *problems, *foot]
 
 
-@dataclass(frozen=True)
-class _Sorts:
-    """The findings by how they are shown. ``here``: one by one. ``cut``: open only because the kernel log is not whole.
-    ``missing``: its text was not given to an import. ``rootless``: only root could read it. ``part``: open only because
-    the list of PCI devices is not whole, of which ``doubt`` says why."""
-
-    here: list[Finding]
-    cut: list[Finding]
-    missing: list[Finding]
-    rootless: list[Finding]
-    part: list[Finding]
-    doubt: str
-
-
-def _sorted(findings: Iterable[Finding], imported: bool, doubt: str) -> _Sorts:
-    left = list(findings)
-
-    def taken(belongs: Callable[[Finding], bool]) -> list[Finding]:
-        nonlocal left
-        found = [finding for finding in left if belongs(finding)]
-        if len(found) < 2:
-            return []       # one is said as it is
-        left = [finding for finding in left if not belongs(finding)]
-        return found
-
-    missing = taken(lambda finding: imported and is_missing(finding))
-    rootless = taken(_needs_root)
-    cut = taken(only_log_incomplete)
-    part = taken(only_of_a_part)
-    return _Sorts(left, cut, missing, rootless, part, doubt)
-
-
-def _needs_root(finding: Finding) -> bool:
-    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
-
-
-def _entries(verb: str, case: Case, sorts: _Sorts, style: Style, by_cause: bool) -> list[_Entry]:
+def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[_Entry]:
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     unread = _unread(wrong) if by_cause else {}
@@ -266,7 +229,7 @@ def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
     return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
 
 
-def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: _Sorts, style: Style,
+def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style,
           left_out: str = "") -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
@@ -281,7 +244,7 @@ def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
 
 
-def _next(verb: str, findings: Iterable[Finding], sorts: _Sorts) -> str:
+def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
     """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then a whole text
     of the PCI devices; then the worst finding."""
     if sorts.rootless:

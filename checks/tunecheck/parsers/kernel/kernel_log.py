@@ -106,8 +106,7 @@ class KernelEvents:
     end. ``first`` and ``last`` are the times from which to which it goes, as printed. ``loads`` counts how often the
     NVIDIA driver was loaded; events of an earlier load are history. ``osc`` says for each ACPI host bridge who handles
     PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
-    Xid. ``faults`` is what an IOMMU refused; ``lockups``
-    are CPUs that got stuck."""
+    Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck."""
 
     start: bool
     cut: bool

@@ -1,0 +1,50 @@
+"""What many findings have in common is one entry of the screen: which findings these are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..model.finding import Finding
+from ..rules.errors.from_log import only_log_incomplete
+from ..rules.part_of_devices import only_of_a_part
+from ..util.at_first_use import dataclass
+from .not_given import is_missing
+
+__all__ = ["Sorts", "sort"]
+
+
+@dataclass(frozen=True)
+class Sorts:
+    """The findings by how they are shown. ``here``: one by one. ``cut``: open only because the kernel log is not whole.
+    ``missing``: its text was not given to an import. ``rootless``: only root could read it. ``part``: open only because
+    the list of PCI devices is not whole, of which ``doubt`` says why."""
+
+    here: list[Finding]
+    cut: list[Finding]
+    missing: list[Finding]
+    rootless: list[Finding]
+    part: list[Finding]
+    doubt: str
+
+
+def sort(findings: Iterable[Finding], imported: bool, doubt: str) -> Sorts:
+    """Return the findings by how they are shown; what would stand alone in its group is shown as it is."""
+    left = list(findings)
+
+    def taken(belongs: Callable[[Finding], bool]) -> list[Finding]:
+        nonlocal left
+        found = [finding for finding in left if belongs(finding)]
+        if len(found) < 2:
+            return []       # one is said as it is
+        left = [finding for finding in left if not belongs(finding)]
+        return found
+
+    missing = taken(lambda finding: imported and is_missing(finding))
+    rootless = taken(_needs_root)
+    cut = taken(only_log_incomplete)
+    part = taken(only_of_a_part)
+    return Sorts(left, cut, missing, rootless, part, doubt)
+
+
+def _needs_root(finding: Finding) -> bool:
+    return finding.outcome == "unknown" and finding.remedy is not None and finding.remedy.as_root
