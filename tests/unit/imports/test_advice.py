@@ -8,11 +8,14 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from tests.unit.imports.deletion_bases import own
+from tests.unit.imports.deletions import Base
 from tests.unit.imports.samples import lab
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
+from tunecheck.report.not_given import is_missing, not_given
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -69,3 +72,20 @@ def test_that_no_driver_is_shown_is_told_in_one_way(tmp_path: Path) -> None:
     told = [each for each in findings if each.id in ("driver-bound", "nouveau-loaded")]
     assert {(each.id, each.outcome) for each in told} == {("driver-bound", "warn"), ("nouveau-loaded", "unknown")}
     assert all(each.text.startswith("no driver is shown for 0000:0") for each in told)
+
+
+@pytest.mark.parametrize("base", [base for base in own() if base.texts], ids=lambda base: base.name)
+def test_the_line_that_says_what_to_add_names_what_each_finding_asks_for(tmp_path: Path, base: Base) -> None:
+    """Each text of each base alone: the commands of that line go by the facts' sources, and must be those of the
+    sentences."""
+    for name, content in base.texts.items():
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        (folder / name).write_text(content)
+        case = Case(gather(load_import(str(folder)), None, True))
+        for finding in (each for each in judge(case, "preflight") if is_missing(each)):
+            asked = finding.text.rpartition("; add: ")[2] if "; add: " in finding.text else ""
+            _, advice = not_given(case, [finding])
+            said = advice.removeprefix("add the output of: ").partition(" (tells 1")[0] if "(tells 1" in advice else ""
+            plain = asked.split(";")[0].rstrip(")").replace("lspci -vvv", "lspci -nnvvv")
+            assert said == plain, (name, finding.id, finding.text)
