@@ -112,7 +112,7 @@ def drivers_image(lab_image: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def systemd_boot_image(lab_image: Path) -> Path:
-    """The image that systemd-boot boots, on UEFI (20 s on top of the first); needs root to be unpacked."""
+    """The image that systemd-boot boots, on UEFI (about a minute on top of the first); needs root to be unpacked."""
     if os.geteuid() != 0:
         pytest.skip("no root: the tree of an image can't be unpacked")
     try:
