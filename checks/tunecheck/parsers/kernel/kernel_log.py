@@ -13,6 +13,7 @@ from itertools import islice
 
 from ...util.at_first_use import dataclass, regex
 from ..nvidia.driver_failures import Failure, Failures
+from ..nvidia.driver_refusals import Mismatch, Refusals, Unsupported
 from ..pci.aer import PcieError, PcieErrors
 from ..pci.dma_faults import DmaFault, DmaFaults
 from ..pci.osc import Bridge
@@ -106,7 +107,8 @@ class KernelEvents:
     end. ``first`` and ``last`` are the times from which to which it goes, as printed. ``loads`` counts how often the
     NVIDIA driver was loaded; events of an earlier load are history. ``osc`` says for each ACPI host bridge who handles
     PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
-    Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck."""
+    Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck. ``mismatches`` are
+    programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive."""
 
     start: bool
     cut: bool
@@ -121,6 +123,8 @@ class KernelEvents:
     failures: tuple[Failure, ...] = ()
     faults: tuple[DmaFault, ...] = ()
     lockups: tuple[Lockup, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
     first: str = ""
     last: str = ""
     doubt: str = ""
@@ -143,7 +147,7 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
                         found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
                         found.failures.result(), found.faults.result(), found.lockups.result(),
-                        *span(text), doubt)
+                        found.refusals.mismatches(), found.refusals.boards(), *span(text), doubt)
 
 
 def _has_start(log: str) -> bool:
@@ -163,6 +167,7 @@ class _Collector:
     failures: Failures = field(default_factory=Failures)
     faults: DmaFaults = field(default_factory=DmaFaults)
     lockups: Lockups = field(default_factory=Lockups)
+    refusals: Refusals = field(default_factory=Refusals)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
@@ -193,11 +198,12 @@ class _Collector:
             self._fell(_address(lost[1]), line.when, at_probe=False)
         elif probed:
             self._probed = (_address(probed[1]), line.when, 3)
+            self.refusals.feed(line, self.loads, self._probed[0])
         elif self.bars.feed(line):
             pass
         elif left > 0 and "fallen off the bus" in line.text:
             self._fell(address, when, at_probe=True)
-        else:
+        elif not self.refusals.feed(line, self.loads, address if left > 0 else ""):
             self.failures.feed(line, self.loads)
 
     def _xid(self, line: Line, found: re.Match[str]) -> None:
