@@ -35,6 +35,8 @@ _SXID = regex(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-
               r"(?:\.[0-7])?\): (\d{1,6}), (Non-fatal|Fatal), (.*)")
 _RECOVERY = regex(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
 _HUNG = regex(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
+#: kernel/sched/core.c, sched_show_task(): what stands below that line, above the stack; SysRq W prints it without one.
+_SLEEPS = regex(r"task:(.{1,64}?) +state:D\b.{0,40}? pid: {0,8}(\d{1,10})\b")
 _DRIVER_TASK = regex(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
 _START = regex(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
 #: "NETIR_LINK_EVT  Fatal   XC0", and not "Nonfatal" or "Non-Fatal".
@@ -78,7 +80,8 @@ class Fallen:
 
 @dataclass(frozen=True)
 class HungTask:
-    """A task stuck in the kernel; ``in_driver``: the NVIDIA driver is in its stack or its name."""
+    """A task stuck in the kernel; ``in_driver``: the NVIDIA driver is in its stack or its name. ``seconds`` is 0 where
+    only its state D is shown, and not for how long."""
 
     name: str
     pid: int
@@ -181,6 +184,8 @@ class _Collector:
             self.loads += 1
         elif text.startswith("INFO: task "):
             self._hung(line)
+        elif text.startswith("task:"):
+            self._sleeps(line)
         elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
@@ -242,14 +247,23 @@ class _Collector:
 
     def _hung(self, line: Line) -> None:
         found = _HUNG.match(line.text)
-        if found is None:
-            return
-        key = (found[1], int(found[2]))
+        if found is not None:
+            self._stuck(line, (found[1], int(found[2])), int(found[3]))
+
+    def _sleeps(self, line: Line) -> None:
+        found = _SLEEPS.match(line.text)
+        key = (found[1], int(found[2])) if found else None
+        if key is not None and key not in self.hung:
+            self._stuck(line, key, 0)
+        elif key is None or not self._stack or self._stack[0] != key:
+            self._stack = None      # another task's stack follows
+
+    def _stuck(self, line: Line, key: tuple[str, int], seconds: int) -> None:
         known = self.hung.get(key)
         if known is None and len(self.hung) >= _MOST:
             return
-        in_driver = bool(_DRIVER_TASK.match(found[1])) or bool(known and known.in_driver)
-        self.hung[key] = HungTask(*key, int(found[3]), line.when, in_driver)
+        in_driver = bool(_DRIVER_TASK.match(key[0])) or bool(known and known.in_driver)
+        self.hung[key] = HungTask(*key, seconds, line.when, in_driver)
         self._stack = (key, line.number + _STACK)
 
 
