@@ -54,7 +54,7 @@ def _wait(args: argparse.Namespace) -> None:
     box = Machine(args.name)
     _running(box)
     box.wait(args.timeout)
-    progress(f"lab box `{args.name}` answers; reach it with: python3 -m lab ssh {args.name}")
+    progress(f"lab box `{args.name}` answers; reach it with: {paths.typed('ssh', args.name)}")
 
 
 def _ssh(args: argparse.Namespace) -> None:
@@ -99,7 +99,7 @@ def _aer(args: argparse.Namespace) -> None:
 
 def _running(box: Machine) -> None:
     if box.state() is None:
-        raise LabError(f"lab box `{box.name}` is not running; start it: python3 -m lab up {box.name}")
+        raise LabError(f"lab box `{box.name}` is not running; start it: {paths.typed('up', box.name)}")
 
 
 def _parser() -> argparse.ArgumentParser:

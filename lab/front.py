@@ -140,7 +140,8 @@ def demo() -> int:
         print(f"report: {report}")
     if rc == 0 and (box.folder / engine.LOCK).exists():
         rc = _ask(box)
-    print("look around: python3 -m lab ssh lab    end it: make demo-down")
+    print(f"look around: {paths.typed('ssh', box.name)}")
+    print(f"end it: {paths.typed('down', box.name)}")
     return rc
 
 
@@ -156,7 +157,7 @@ def _ask(box: Machine) -> int:
         answer = json.loads(said.stdout)["choices"][0]["message"]["content"].strip()
     except (ValueError, LookupError, TypeError, AttributeError):
         print(f"demo: with its key the served model gave no answer but {(said.stdout + said.stderr)[:300]!r}; "
-              "look: python3 -m lab ssh lab systemctl status tunecheck-inference", file=sys.stderr)
+              f"look: {paths.typed('ssh', box.name, 'systemctl', 'status', 'tunecheck-inference')}", file=sys.stderr)
         return 1
     print(f"with its key: the capital of France? {answer[:60]!r}")
     return 0 if status == "401" else 1

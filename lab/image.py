@@ -54,7 +54,7 @@ def build(layer: recipe.Layer | None = None) -> Path:
 def _build_with_sudo(layer: recipe.Layer | None) -> None:
     """Run this build under sudo. Our end of its stdin stays open: when we end, however, it cleans up and ends."""
     if shutil.which("sudo") is None:
-        raise LabError("building the image needs root and there is no sudo; run as root: python3 -m lab build")
+        raise LabError(f"building the image needs root and there is no sudo; run as root: {paths.typed('build')}")
     keep = {k: v for k, v in os.environ.items() if k.startswith("LAB_") or k.lower().endswith("_proxy")}
     keep |= {"TUNECHECK_LAB": str(paths.root()), "LAB_STARTED": started(), "PYTHONPATH": str(paths.REPO)}
     if layer is recipe.SERVING:

@@ -67,13 +67,13 @@ class Machine:
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "
-                f"{state.iommu}); use it, or end it first: python3 -m lab down {self.name}"
+                f"{state.iommu}); use it, or end it first: {paths.typed('down', self.name)}"
             )
         needs.check(needs.RUN)
         uefi.check(firmware)
         base = base or image.path()
         if not base.exists():
-            raise LabError("there is no image yet; run: python3 -m lab build")
+            raise LabError(f"there is no image yet; run: {paths.typed('build')}")
         self._clear()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._rotate_consoles()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 from lab.errors import LabError
@@ -35,3 +36,13 @@ def machine(name: str) -> Path:
 def machines() -> list[str]:
     """Return the names of the machines that have a state file."""
     return sorted(p.parent.name for p in root().glob("*/machine.json"))
+
+
+def typed(*argv: str) -> str:
+    """Return the command line that runs `python3 -m lab` with these arguments from any folder, on the same machines: a
+    person pastes it as it is printed. The box's name alone is nothing that ssh knows; its ssh_config lies beside its
+    disk."""
+    state = os.environ.get("TUNECHECK_LAB")
+    words = ["env", f"TUNECHECK_LAB={root()}", "python3"] if state else ["python3"]
+    line = shlex.join([*words, "-m", "lab", *argv])
+    return line if Path.cwd() == REPO else f"cd {shlex.quote(str(REPO))} && {line}"

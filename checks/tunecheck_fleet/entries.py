@@ -79,9 +79,11 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
     """(what follows, what leads it, in a word) of causes that are of one host and one audit."""
     left, leading = list(members), set[int]()
     for fold in FOLDS:
-        found = [index for index in left if _matches(ranked[index].fact, fold.leads)]
-        fewer = next((count for index in members if fold.fewer and _matches(ranked[index].fact, fold.leads)
-                     and (count := members_lost(ranked[index]))), 0)
+        # What is not known may follow from something that happened; it does not say that it did.
+        told = [index for index in members if ranked[index].outcome != "unknown"
+                and _matches(ranked[index].fact, fold.leads)]
+        found = [index for index in told if index in left]
+        fewer = next((count for index in told if fold.fewer and (count := members_lost(ranked[index]))), 0)
         if not found or (fold.fewer and not fewer):
             continue
         lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))

@@ -26,7 +26,7 @@ def reasons(lines: Sequence[str]) -> tuple[Reason, ...]:
             if advice(each.code, each.text, each.recovery).severity == "fail"]
     told += [Reason(Code.GPU_GONE, f"{each.gpu}.0") for each in found.fallen]
     told += [Reason(Code.SXID, each.switch, (("sxid", float(each.code)),)) for each in found.sxids if each.fatal]
-    told += [Reason(Code.HUNG_TASK, f"{each.name} {each.pid}") for each in found.hung]
+    told += [Reason(Code.HUNG_TASK, f"{each.name} {each.pid}") for each in found.hung if each.seconds]
     told += [Reason(Code.AER_STORM, each.bdf, (("errors", float(each.count)),)) for each in found.pcie
              if each.severity != "correctable" or each.count >= _STORM]
     told += [Reason(Code.OOM_KILL, f"{oom[2]} {oom[1]}") for line in lines if (oom := _OOM.match(line))]

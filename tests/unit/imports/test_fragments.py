@@ -104,8 +104,6 @@ def test_several_tables_without_prompts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "code", "subject"), [
     (FAILED, "driver-does-not-answer", "NVML"),
-    ("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.95\n", "library-mismatch",
-     "NVML"),
     ("Unable to determine the device handle for GPU 0000:0B:00.0: GPU is lost.  Reboot the system\n", "gpu-lost",
      "0000:0b:00.0"),
     ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure\n", "no-library", "NVML"),

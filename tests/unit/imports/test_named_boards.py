@@ -3,6 +3,7 @@ another."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,55 @@ def test_real_texts_that_name_their_boards(tmp_path: Path, name: str) -> None:
     for check in ("bench-figures", "p2p-capability"):
         for found in findings(snapshot, check):
             assert "boards are not given" not in found.message and "which boards they are" not in found.message
+
+
+def _topo(word: str) -> str:
+    return ("$ nvidia-smi topo -m\n\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+            f"GPU0\t X \t{word}\t0-15\t0\t\tN/A\nGPU1\t{word}\t X \t0-15\t0\t\tN/A\n\nLegend:\n\n  X    = Self\n\n")
+
+
+def _bandwidth(name: str, figure: float) -> str:
+    devices = f"Device 0: {name} (00000000:06:00)\nDevice 1: {name} (00000000:07:00)\n\n" if name else ""
+    return "nvbandwidth Version: v0.8\nBuilt from Git version: 66746a3\n\n" + devices + "".join(
+        f"Running device_to_device_{way}memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) {total}bandwidth (GB/s)\n"
+        f"           0         1\n 0       N/A    {value:.2f}\n 1    {value:.2f}       N/A\n\nSUM x {value}\n\n"
+        for way, total, value in (("", "", figure), ("bidirectional_", "Total ", 1.95 * figure)))
+
+
+def _latency_test(name: str, figure: float) -> str:
+    devices = "".join(f"Device: {number}, {name}, pciBusID: {number + 6}, pciDeviceID: 0, pciDomainID:0\n"
+                      for number in (0, 1)) if name else ""
+    return "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n" + devices + "".join(
+        f"{title} Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1\n     0 1500.00  {value:.2f}\n"
+        f"     1 {value:.2f}  1500.00\n"
+        for title, value in (("Unidirectional P2P=Enabled", figure), ("Bidirectional P2P=Enabled", 1.95 * figure)))
+
+
+@pytest.mark.parametrize("bench", [_bandwidth, _latency_test])
+@pytest.mark.parametrize(("word", "name", "figure", "outcome", "words"), [
+    ("NV18", H200, 394.0, "pass", "as the path predicts"),
+    ("NV18", H200, 290.0, "fail", "nvidia-smi nvlink"),
+    ("NV12", H200, 394.0, "unknown", "is for NV18, and this pair has NV12"),
+    ("NV18", "NVIDIA H20X", 394.0, "unknown", "no figure of two such boards is known"),
+    ("NV18", "", 394.0, "unknown", "which boards they are is not given; add: nvidia-smi -L"),
+    ("SYS", H200, 30.0, "unknown", "add: sudo lspci -nnvvv"),
+])
+def test_figures_over_nvlink_ask_for_nothing_that_pcie_would_tell(
+        tmp_path: Path, bench: Callable[[str, float], str], word: str, name: str, figure: float, outcome: str,
+        words: str) -> None:
+    found = findings(snap(tmp_path, _topo(word) + bench(name, figure)), "bench-figures")
+    assert found and {each.outcome for each in found} == {outcome}, [each.message for each in found]
+    for each in found:
+        assert words in each.message and ("lspci" in each.message) == (word == "SYS")
+
+
+def test_the_boards_of_a_list_do_for_figures_over_nvlink(tmp_path: Path) -> None:
+    found = findings(snap(tmp_path, _topo("NV18") + _LIST % (H200, H200), _bandwidth("", 394.0)), "bench-figures")
+    assert [each.outcome for each in found] == ["pass"]
+
+
+@pytest.mark.parametrize("word", ["NV18", "PIX"])
+def test_letters_of_a_box_with_nvlink_ask_for_no_tree(tmp_path: Path, word: str) -> None:
+    letters = f"$ nvidia-smi topo -p2p r\n{P2P.replace('NS', 'OK')}"
+    (found,) = findings(snap(tmp_path, letters, _topo(word)), "p2p-capability")
+    assert found.code == "not-proven" and ("lspci" in found.message) == (word == "PIX")

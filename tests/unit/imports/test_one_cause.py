@@ -1,4 +1,5 @@
-"""A text that is not whole is one entry of a report, with its fix and the next step, whatever it leaves open."""
+"""What has one cause is one entry of a report, with its fix: a text that is not whole, whatever it leaves open, and
+parts of the driver that are of two versions, whoever says so."""
 
 from __future__ import annotations
 
@@ -49,3 +50,37 @@ def test_it_is_said_once(tmp_path: Path, number: int, verb: str) -> None:
 def test_the_cuts_leave_several_checks_open(tmp_path: Path) -> None:
     case = Case(gather(load_import(folder(tmp_path, _cuts()[1])), None, True))
     assert sum(map(only_of_a_part, judge(case, "preflight"))) > 5
+
+
+_SMI = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 595.84\n"
+_BOOT = "[    0.000000] Linux version 6.12.1\n"
+_OLDER = _BOOT + """\
+[  300.000000] NVRM: API mismatch: the client has the version 595.84, but
+               NVRM: this kernel module has the version 595.71.05.  Please
+               NVRM: make sure that this kernel module and all NVIDIA driver
+               NVRM: components have the same version.
+"""
+_YOUNGER = _BOOT + """\
+[  300.000000] NVRM: API mismatch: the client 'nvidia-smi' (pid 4711)
+               NVRM: has the version 595.84, but this kernel module has
+               NVRM: the version 595.71.05.  Please make sure that this
+               NVRM: kernel module and all NVIDIA driver components
+               NVRM: have the same version.
+"""
+_FILTERED = _BOOT + "[  300.000000] NVRM: API mismatch: the client has the version 595.84, but\n"
+
+
+@pytest.mark.parametrize("texts", [
+    [_SMI], [_OLDER], [_YOUNGER], [_FILTERED], [_OLDER, _SMI], [_YOUNGER, _SMI], [_OLDER + _YOUNGER, _SMI],
+    ["NVRM: API mismatch: the client has the version 595.84, but\n"],
+    ["NVRM: API mismatch: the client has version 595.84, but this kernel module has version 595.71.05\n"]])
+def test_a_driver_of_two_versions_is_one_failure_with_the_reboot(tmp_path: Path, texts: list[str]) -> None:
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.txt").write_text(text)
+    case = Case(gather(load_import(str(tmp_path)), None, True))
+    found = judge(case, "preflight")
+    (told,) = [each for each in found if each.outcome == "fail"]
+    assert (told.id, told.code) == ("driver-coherence", "other-version") and told.remedy and told.remedy.needs_reboot
+    assert "modprobe -r" in told.remedy.text and "install" in told.remedy.text
+    assert "595.84" in told.observed or texts == [_SMI]
+    assert not [each for each in found if each.id in ("gpu-start", "nvml-answers") and each.outcome in ("fail", "warn")]

@@ -27,6 +27,8 @@ _MESSAGES = {
     "Malformed early option 'iommu'": "",
     'Unknown kernel command line parameters "BOOT_IMAGE=/vmlinuz splash", will be passed to user space.': "",
     "INFO: task python3:4711 blocked for more than 120 seconds.": "hung-task warn",
+    "task:python3         state:D stack:0     pid:4711  tgid:4711  ppid:1      flags:0x00000002": "hung-task unknown",
+    "task:python3 state:D stack:0 pid:123": "hung-task unknown",
     "watchdog: BUG: soft lockup - CPU#12 stuck for 26s! [python3:4711]": "hung-task warn",
     "watchdog: Watchdog detected hard LOCKUP on cpu 7": "hung-task fail",
     "Kernel panic - not syncing: Fatal exception in interrupt": "kernel-panic fail",
@@ -37,6 +39,9 @@ _MESSAGES = {
     "pcieport 0000:40:01.1: DPC: containment event, status:0x1f01 source:0x0000": "aer-events",
     "acpi PNP0A08:00: _OSC: platform does not support [AER]": "aer-ownership",
     "nvidia 0000:41:00.0: Direct firmware load for nvidia/595.71.05/gsp_ga10x.bin failed with error -2": "gpu-start",
+    "NVRM: API mismatch: the client has the version 595.84, but": "driver-coherence fail",
+    "NVRM: The NVIDIA GPU 0000:41:00.0 (PCI ID: 10de:2bb1) installed in this system requires use of the NVIDIA open "
+    "kernel modules.": "module-flavour fail",
     "NVRM: rm_init_adapter failed, device minor number 0": "gpu-start",
     "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:41:00.0)": "bar-assignment",
     "smpboot: CPU 239 has invalid APIC ID ff. Aborting bringup": "",

@@ -48,7 +48,7 @@ ENTRIES = (
     Entry("events.fallen_off", "counter", "high", "none", "GPUs that fell off the bus in this boot",
           _logged(lambda events: len(events.fallen))),
     Entry("events.hung_tasks", "counter", "high", "none", "tasks that hung in this boot",
-          _logged(lambda events: len(events.hung))),
+          _logged(lambda events: sum(each.seconds > 0 for each in events.hung))),
     Entry("events.pcie_errors", "counter", "medium", "none", "PCIe errors in this boot's kernel log",
           _logged(lambda events: sum(each.count for each in events.pcie))),
     Entry("events.iommu_faults", "counter", "medium", "none", "what an IOMMU refused in this boot",

@@ -13,6 +13,7 @@ from itertools import islice
 
 from ...util.at_first_use import dataclass, regex
 from ..nvidia.driver_failures import Failure, Failures
+from ..nvidia.driver_refusals import Mismatch, Refusals, Unsupported
 from ..pci.aer import PcieError, PcieErrors
 from ..pci.dma_faults import DmaFault, DmaFaults
 from ..pci.osc import Bridge
@@ -34,6 +35,8 @@ _SXID = regex(r"nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-
               r"(?:\.[0-7])?\): (\d{1,6}), (Non-fatal|Fatal), (.*)")
 _RECOVERY = regex(r"GPU recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x([0-9a-fA-F]+) \(([^)]*)\)")
 _HUNG = regex(r"INFO: task (.{1,64}):(\d+) blocked (?:in I/O wait )?for more than (\d+) seconds")
+#: kernel/sched/core.c, sched_show_task(): what stands below that line, above the stack; SysRq W prints it without one.
+_SLEEPS = regex(r"task:(.{1,64}?) +state:D\b.{0,40}? pid: {0,8}(\d{1,10})\b")
 _DRIVER_TASK = regex(r"nvidia|nv_queue|nv_open|UVM |irq/\d+-(?:s-)?nvidia")
 _START = regex(r"^([^\n]{0,120}?)Linux version \d", re.MULTILINE)
 #: "NETIR_LINK_EVT  Fatal   XC0", and not "Nonfatal" or "Non-Fatal".
@@ -77,7 +80,8 @@ class Fallen:
 
 @dataclass(frozen=True)
 class HungTask:
-    """A task stuck in the kernel; ``in_driver``: the NVIDIA driver is in its stack or its name."""
+    """A task stuck in the kernel; ``in_driver``: the NVIDIA driver is in its stack or its name. ``seconds`` is 0 where
+    only its state D is shown, and not for how long."""
 
     name: str
     pid: int
@@ -106,7 +110,8 @@ class KernelEvents:
     end. ``first`` and ``last`` are the times from which to which it goes, as printed. ``loads`` counts how often the
     NVIDIA driver was loaded; events of an earlier load are history. ``osc`` says for each ACPI host bridge who handles
     PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
-    Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck."""
+    Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck. ``mismatches`` are
+    programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive."""
 
     start: bool
     cut: bool
@@ -121,6 +126,8 @@ class KernelEvents:
     failures: tuple[Failure, ...] = ()
     faults: tuple[DmaFault, ...] = ()
     lockups: tuple[Lockup, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    unsupported: tuple[Unsupported, ...] = ()
     first: str = ""
     last: str = ""
     doubt: str = ""
@@ -143,7 +150,7 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
                         found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
                         found.failures.result(), found.faults.result(), found.lockups.result(),
-                        *span(text), doubt)
+                        found.refusals.mismatches(), found.refusals.boards(), *span(text), doubt)
 
 
 def _has_start(log: str) -> bool:
@@ -163,6 +170,7 @@ class _Collector:
     failures: Failures = field(default_factory=Failures)
     faults: DmaFaults = field(default_factory=DmaFaults)
     lockups: Lockups = field(default_factory=Lockups)
+    refusals: Refusals = field(default_factory=Refusals)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
@@ -176,6 +184,8 @@ class _Collector:
             self.loads += 1
         elif text.startswith("INFO: task "):
             self._hung(line)
+        elif text.startswith("task:"):
+            self._sleeps(line)
         elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
@@ -193,11 +203,12 @@ class _Collector:
             self._fell(_address(lost[1]), line.when, at_probe=False)
         elif probed:
             self._probed = (_address(probed[1]), line.when, 3)
+            self.refusals.feed(line, self.loads, self._probed[0])
         elif self.bars.feed(line):
             pass
         elif left > 0 and "fallen off the bus" in line.text:
             self._fell(address, when, at_probe=True)
-        else:
+        elif not self.refusals.feed(line, self.loads, address if left > 0 else ""):
             self.failures.feed(line, self.loads)
 
     def _xid(self, line: Line, found: re.Match[str]) -> None:
@@ -236,14 +247,23 @@ class _Collector:
 
     def _hung(self, line: Line) -> None:
         found = _HUNG.match(line.text)
-        if found is None:
-            return
-        key = (found[1], int(found[2]))
+        if found is not None:
+            self._stuck(line, (found[1], int(found[2])), int(found[3]))
+
+    def _sleeps(self, line: Line) -> None:
+        found = _SLEEPS.match(line.text)
+        key = (found[1], int(found[2])) if found else None
+        if key is not None and key not in self.hung:
+            self._stuck(line, key, 0)
+        elif key is None or not self._stack or self._stack[0] != key:
+            self._stack = None      # another task's stack follows
+
+    def _stuck(self, line: Line, key: tuple[str, int], seconds: int) -> None:
         known = self.hung.get(key)
         if known is None and len(self.hung) >= _MOST:
             return
-        in_driver = bool(_DRIVER_TASK.match(found[1])) or bool(known and known.in_driver)
-        self.hung[key] = HungTask(*key, int(found[3]), line.when, in_driver)
+        in_driver = bool(_DRIVER_TASK.match(key[0])) or bool(known and known.in_driver)
+        self.hung[key] = HungTask(*key, seconds, line.when, in_driver)
         self._stack = (key, line.number + _STACK)
 
 

@@ -8,7 +8,7 @@ from ..codes import NO_DRIVER, NO_GPU, NVML_UNREAD
 from ..context import Case
 from ..nvidia import wanted_driver
 
-__all__ = ["LOST", "MISMATCH", "SENSOR", "STUCK", "unanswered"]
+__all__ = ["LOST", "MISMATCH", "SENSOR", "STUCK", "VERSIONS", "unanswered"]
 
 LOST = Remedy.typed("look for its Xid in the kernel log (`sudo journalctl -k -b -g xid`), then reset it (nvidia-smi's "
                     "--gpu-reset with -i and its address, nothing running on it) or switch the machine off and on")
@@ -18,6 +18,7 @@ SENSOR = Remedy.typed("ask again (`nvidia-smi -q`) and see `sudo journalctl -k -
                       "a reboot is a sensor of the board: tell its maker")
 MISMATCH = Remedy("reboot, so that the installed module is the loaded one; hold module and library packages together",
                    (), True)
+VERSIONS = "the library is of another version than the loaded kernel module"
 _LIBRARY = Remedy("install libnvidia-ml.so.1 in the loaded module's version (Debian: libnvidia-ml1, "
                   "Ubuntu: libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs)")
 #: NVML was asked, and there is no answer: its process crashed or hung, there is no library, or NVML says an error.
@@ -33,8 +34,9 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     reason = nvml.reason or ""
     code, outcome, text, remedy = NVML_UNREAD, "unknown", f"no answer: {reason}", None
     if nvml.absence is Absence.MISMATCH:
-        text = f"the library is of another version than the loaded kernel module: {reason}"
-        code, outcome, remedy = "library-mismatch", "fail", MISMATCH
+        text, code = f"{VERSIONS}: {reason}", "library-mismatch"
+        if case.snapshot.host is None:      # else driver-coherence fails, with the versions
+            outcome, remedy = "fail", MISMATCH
     elif nvml.absence is Absence.NO_PERMISSION:
         remedy = AS_ROOT
     elif nvml.absence is Absence.NOT_ASKED:

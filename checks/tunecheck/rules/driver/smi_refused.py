@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...model.absence import Absence
 from ...model.finding import Finding, Remedy
 from ..context import Case
-from .nvml_remedies import LOST, MISMATCH
+from .nvml_remedies import LOST, MISMATCH, VERSIONS
+from .version_refused import MISMATCH as OF_VERSIONS
 
 __all__ = ["refused"]
 
@@ -21,8 +23,7 @@ _KINDS = {
                    Remedy("install the library in the loaded module's version (Debian: libnvidia-ml1, Ubuntu: "
                           "libnvidia-compute-BRANCH, Fedora and Rocky: nvidia-driver-cuda-libs); in a container the "
                           "toolkit brings it: --device nvidia.com/gpu=all")),
-    "mismatch": ("library-mismatch", "the driver's library is of another version than the loaded kernel module: it was "
-                 "updated while the old module runs", MISMATCH),
+    OF_VERSIONS: ("library-mismatch", VERSIONS, MISMATCH),
     "no permission": ("permission-refused", "the driver refuses this user",
                       Remedy.typed("run it as root, or see the mode of the device files: "
                                    "`find /dev -maxdepth 1 -name 'nvidia*' -ls`")),
@@ -55,5 +56,11 @@ def refused(case: Case, check: str) -> Iterator[Finding]:
         about = f"{', '.join(gpus)}: " if gpus else ""
         beside = " (another text in the import shows an answer: they are of different times)" \
             if case.snapshot.nvml.value is not None and not gpus else ""
+        if kind == OF_VERSIONS and case.snapshot.host is not None:
+            # One cause is one failure: driver-coherence compares the driver's parts, and says how to join them.
+            yield Finding(check, code, "NVML", "unknown", "effective", f"{text}{beside}: not known before "
+                          "driver-coherence passes", words[kind], "an answer", ("nvidia-smi",),
+                          absence=Absence.MISMATCH)
+            continue
         yield Finding(check, code, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}",
                       words[kind], "an answer", ("nvidia-smi",), fix)

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
+from ...parsers.nvidia.driver_refusals import OPEN_REFUSED, OPEN_REQUIRED
 from ..codes import LOG_INCOMPLETE, LOG_UNREAD, OK
 from ..context import Case
 
 if TYPE_CHECKING:
     from ...parsers.kernel.kernel_log import KernelEvents
+    from ...parsers.nvidia.driver_refusals import Unsupported
 
-__all__ = ["aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log", "name", "nothing_logged",
-           "only_log_incomplete", "unread"]
+__all__ = ["OPEN_REQUIRED", "aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log", "name",
+           "not_driven", "nothing_logged", "only_log_incomplete", "unread"]
 
 #: Who handles PCIe errors, by the outcome of parsers/pci/osc.py; by every other outcome it is the firmware.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
@@ -99,3 +101,11 @@ def aer_owners(case: Case) -> set[str]:
     if native and "disabled" not in outcomes:
         return {"kernel"} if outcomes else set()
     return {_OWNER.get(outcome, "firmware") for outcome in outcomes}
+
+
+def not_driven(case: Case, by_flavour: bool) -> list[Unsupported]:
+    """Return the boards that the modules which are loaded now do not drive, as the log says: because they are the open
+    ones, or are not (``by_flavour``), or because of the driver's release."""
+    log = events(case)
+    return [each for each in log.unsupported if each.load == log.loads
+            and (each.kind in (OPEN_REQUIRED, OPEN_REFUSED)) is by_flavour] if log else []

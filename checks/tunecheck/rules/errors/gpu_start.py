@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.nvidia.driver_failures import KINDS, Failure
+from ...parsers.nvidia.driver_refusals import Unsupported
 from ..check import Check, Family, Heading
 from ..context import Case
 from . import from_log
@@ -19,11 +20,15 @@ CODES = {
     "gsp-failed": "A GPU's own processor (GSP) or its firmware did not start.",
     "wpr2-in-use": "The protected memory region WPR2 of a GPU was already in use.",
     "probe-failed": "The driver's probe of a GPU failed.",
+    "release-unsupported": "The loaded driver release does not know a GPU.",
+    "other-flavour": "A GPU did not start because of the kernel modules' flavour; `module-flavour` says more.",
 }
 _ID = CHECK.id
 _CODES = {"adapter": "adapter-failed", "gsp": "gsp-failed", "wpr2": "wpr2-in-use", "probe": "probe-failed"}
 _RESET = Remedy.typed("look at what the kernel log says just before (`sudo journalctl -k -b -g nvrm`); reset the GPU, "
                       "or power-cycle the host where that does not help", (), True)
+_RELEASE = Remedy("install a driver release that knows the board: a younger one for a new board, its legacy branch for "
+                  "an old one; then reboot", (), True)
 _FIXES = {
     "gsp": Remedy("compare the firmware package with the driver (driver-coherence); where they fit: power-cycle the "
                   "host", (), True),
@@ -37,11 +42,37 @@ def judge(case: Case) -> Iterator[Finding]:
     if log is None:
         yield from_log.unread(case, _ID)
         return
-    failures = [each for each in log.failures if each.kind != "panic"]
+    flavour = {each.gpu for each in from_log.not_driven(case, by_flavour=True)}
+    release = from_log.not_driven(case, by_flavour=False)
+    known = flavour | {each.gpu for each in release}
+    failures = [each for each in log.failures if each.kind != "panic" and not _follows(each, log.loads, known)]
+    for board in release:
+        yield _unknown_board(case, board)
     for each in failures:
         yield _judge(case, each, each.load == log.loads)
-    if not failures:
+    if failures or release:
+        return
+    if flavour:
+        boards = ", ".join(sorted(from_log.name(case, gpu) for gpu in flavour if gpu)) or "a GPU"
+        yield Finding(_ID, "other-flavour", boards, "skip", "behaviour",
+                      f"{boards}: the loaded kernel modules do not drive it (module-flavour)",
+                      evidence=(case.host.kernel.log.source,))
+    else:
         yield from_log.nothing_logged(case, _ID, "failed start of a GPU")
+
+
+def _follows(failure: Failure, load: int, known: set[str]) -> bool:
+    """Whether a failure does nothing but follow from a board that the loaded modules do not drive."""
+    return bool(known) and failure.load == load and failure.kind in ("adapter", "probe") and (
+        failure.gpu in known or not failure.gpu)
+
+
+def _unknown_board(case: Case, board: Unsupported) -> Finding:
+    subject = from_log.name(case, board.gpu) or "a GPU"
+    return Finding(_ID, "release-unsupported", subject, "fail", "behaviour",
+                   f"{subject}: the loaded driver release does not know this board{from_log.at(board.when)}",
+                   board.text, "every GPU brought up by the driver",
+                   (f"{case.host.kernel.log.source}: {board.text}",), _RELEASE)
 
 
 def _judge(case: Case, failure: Failure, current: bool) -> Finding:

@@ -11,6 +11,7 @@ from ..context import Case
 from . import from_log
 
 if TYPE_CHECKING:
+    from ...parsers.kernel.kernel_log import HungTask
     from ...parsers.kernel.lockups import Lockup
 
 CHECK = Check(
@@ -20,6 +21,8 @@ CHECK = Check(
 CODES = {
     "hung-in-driver": "A task hung in the NVIDIA driver.",
     "hung-in-kernel": "A task hung in the kernel.",
+    "blocked-in-driver": "A task was blocked (state D) in the NVIDIA driver; the log does not show for how long.",
+    "blocked": "A task was blocked (state D) in the kernel; the log does not show for how long.",
     "cpu-stuck-in-driver": "A CPU was stuck in the NVIDIA driver (soft or hard lockup).",
     "cpu-stuck": "A CPU was stuck in the kernel (soft or hard lockup).",
     "detector-off": "The kernel does not look for hung tasks.",
@@ -27,6 +30,8 @@ CODES = {
 _ID = CHECK.id
 _WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
 _LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
+_LONGER = Remedy.typed("look for \"blocked for more than\" above it in the kernel log (`sudo journalctl -k -b -g "
+                       "blocked`), and whether it still hangs: `ps -eo pid,stat,wchan:32,comm`")
 _BUSY = Remedy("see its stack in the kernel log for what ran; a virtual machine that got no CPU says it too")
 
 
@@ -36,6 +41,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_log.unread(case, _ID)
         return
     for task in log.hung:
+        if not task.seconds:
+            yield _blocked(case, task)
+            continue
         code, outcome, where = (("hung-in-driver", "fail", "in the NVIDIA driver") if task.in_driver else
                                 ("hung-in-kernel", "warn", "in the kernel"))
         yield Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour",
@@ -51,6 +59,17 @@ def judge(case: Case) -> Iterator[Finding]:
                       "(kernel.hung_task_timeout_secs is 0 or absent)", evidence=(timeout.source,))
     elif quiet:
         yield from_log.nothing_logged(case, _ID, "hung task")
+
+
+def _blocked(case: Case, task: HungTask) -> Finding:
+    """The finding of a task in state D without the line that says for how long: that is cut off, or somebody asked for
+    a list of tasks (SysRq), in which a moment's wait is shown too."""
+    code, outcome, where = (("blocked-in-driver", "warn", "in the NVIDIA driver") if task.in_driver else
+                            ("blocked", "unknown", "in the kernel"))
+    return Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour",
+                   f"{task.name} (pid {task.pid}) was blocked {where} (state D){from_log.at(task.when)}; the line that "
+                   "says for how long is not here", "state D", "no hung task since boot",
+                   (case.host.kernel.log.source,), _LONGER)
 
 
 def _stuck(case: Case, lockup: Lockup) -> Finding:

@@ -16,7 +16,7 @@ from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON, NO_PEER_ACCESS
 from ..context import Case
-from .pair_expected import Expected, blame, expected, remedy
+from .pair_expected import Expected, blame, by_table, expected, remedy
 
 CHECK = Check(
     "bench-figures", "figures of known benchmarks are what the path can carry",
@@ -73,10 +73,10 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
         text += f", {_range(double)} both ways" if double else ""
         if slow:
             worst, path, wanted = min(slow, key=lambda item: item[0])
-            hop = blame([item[1] for item in slow], [path for path in good])
+            hop = blame([item[1] for item in slow if item[1]], good)
             yield Finding(_ID, "slow", kind, "fail" if worst < _BAD and not wanted.upper else "warn", "behaviour",
                           f"{text}: at worst {worst:.0%} of {wanted.why} {wanted.one_way:.1f}{hop}", f"{worst:.0%}",
-                          "90% or more", (bench.tool,), remedy(path))
+                          "90% or more", (bench.tool,), remedy(path, path is None))
         elif open_ or not figures or not double or cut:
             why = open_ or (f"the table {', '.join(cut)} is cut" if cut else
                             f"only {'one way' if figures else 'both ways'} is in the text")
@@ -134,27 +134,30 @@ def _contradictions(bench: Bench) -> Iterator[Finding]:
 
 
 def _compared(case: Case, bench: Bench, figures: Mapping[_Pair, float], ways: Mapping[frozenset[int], PairPath],
-              number: Mapping[str, int]) -> tuple[list[tuple[float, PairPath, Expected]], list[PairPath], str]:
+              number: Mapping[str, int]
+              ) -> tuple[list[tuple[float, PairPath | None, Expected]], list[PairPath], str]:
     """Return three things: (share, path, what is expected) of the pairs that are too slow, the paths of the good pairs,
-    and why the other pairs cannot be judged."""
-    slow: list[tuple[float, PairPath, Expected]] = []
+    and why the other pairs cannot be judged. A pair has no path where a table alone says that it is joined by
+    NVLink."""
+    slow: list[tuple[float, PairPath | None, Expected]] = []
     good: list[PairPath] = []
     open_ = ""
     for pair, value in figures.items():
         here = [number.get(bench.devices.get(gpu, ("", ""))[0]) for gpu in pair]
         path = ways.get(frozenset(gpu for gpu in here if gpu is not None)) if None not in here else None
-        if path is None:
+        wanted = by_table(case, [bench.devices.get(gpu, ("", ""))[1] for gpu in pair]) if path is None else \
+            expected(case, path)
+        if wanted is None:
             open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given; {_ADD}"
                               if not case.snapshot.topology.devices else
                               "nothing to compare with: the benchmark's GPUs are not those of the PCI tree, or it does "
                               "not name their addresses")
             continue
-        wanted = expected(case, path)
         if wanted.one_way is None:
             open_ = open_ or f"nothing to compare with: {wanted.why}"
         elif value < wanted.good * wanted.one_way:
             slow.append((value / wanted.one_way, path, wanted))
-        else:
+        elif path is not None:
             good.append(path)
     return slow, good, open_
 

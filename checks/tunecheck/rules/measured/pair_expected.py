@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from ...facts.peer_paths import PairPath
 from ...model.finding import Remedy
-from ...spec.boards import board
+from ...spec.boards import Board, board, board_named
 from ...util.at_first_use import dataclass
 from ..context import Case
+from ..nvidia.posted_gpus import given_names, nvlink_words
 
-__all__ = ["Expected", "blame", "expected", "remedy"]
+__all__ = ["Expected", "blame", "by_table", "expected", "remedy"]
 
 #: Share of the predicted payload rate that is fine. Measured on Gen5 PIX: 52 to 57 of 57.6 (0.90 to 0.99).
 _PREDICTED = 0.9
@@ -42,9 +43,9 @@ def expected(case: Case, path: PairPath | None) -> Expected:
     return Expected(path.one_way, "predicted at most", upper=True)
 
 
-def remedy(path: PairPath | None) -> Remedy:
-    """Return where to look for the cause of a slow link."""
-    if path is not None and path.latency_class == "nvlink":
+def remedy(path: PairPath | None, nvlink: bool = False) -> Remedy:
+    """Return where to look for the cause of a slow link. ``nvlink``: it is one of these, though no path is known."""
+    if nvlink or (path is not None and path.latency_class == "nvlink"):
         return Remedy.typed("see `nvidia-smi nvlink -s` and `nvidia-smi nvlink -e`: links that are down, or count "
                             "errors under load")
     return Remedy("see link-speed, link-width, link-payload and link-errors of that hop, under load")
@@ -54,10 +55,26 @@ def _of_board(case: Case, path: PairPath) -> Expected:
     devices = case.snapshot.topology.devices
     a, b = devices[path.pair.a], devices[path.pair.b]
     known = board(a.ids) if a.ids == b.ids else None
+    told = case.snapshot.topo_text.value
+    return _over_nvlink(known, told.relations.get((a.bdf, b.bdf), "") if told else "")
+
+
+def by_table(case: Case, names: Sequence[str]) -> Expected | None:
+    """Return the same of any pair where the PCI tree is not given and `nvidia-smi topo -m` joins every pair by NVLink.
+    ``names``: how the benchmark calls the two boards, "" where it does not. None where it may be PCIe."""
+    words = nvlink_words(case.snapshot)
+    if not words or case.snapshot.topology.devices:
+        return None
+    called = {name for name in names if name} or set(given_names(case.snapshot))
+    if not called:
+        return Expected(None, "NVLink, and which boards they are is not given; add: nvidia-smi -L")
+    known = board_named(called.pop()) if len(called) == 1 else None
+    return _over_nvlink(known, words.pop() if len(words) == 1 else "")
+
+
+def _over_nvlink(known: Board | None, word: str) -> Expected:
     if known is None or known.p2p_one_way_gb_s is None:
         return Expected(None, "NVLink, and no figure of two such boards is known")
-    told = case.snapshot.topo_text.value
-    word = told.relations.get((a.bdf, b.bdf), "") if told else ""
     if word != f"NV{known.nvlinks}":
         return Expected(None, f"the figure for {known.name} is for NV{known.nvlinks}, and this pair has "
                         f"{word or 'an unknown number of links'}")

@@ -95,8 +95,6 @@ def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
         yield "NVML's library", "fail", (known(re.sub(r"^\d{1,2}\.(?=\d{3}\.)", "", told.value.library.value),
                                                told.value.library.source) if told.value.library.value else
                                          told.value.library)
-    elif told.absence is Absence.MISMATCH:
-        yield "NVML's library", "fail", known("of another version: NVML refuses to work with this module", told.source)
     versions: dict[str, list[str]] = {}
     for package in case.host.packages.driver:
         versions.setdefault(package.driver or "", []).append(package.name)

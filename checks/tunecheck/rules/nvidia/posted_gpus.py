@@ -9,7 +9,7 @@ from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
-__all__ = ["counted_names", "given_names", "gpu_count_text"]
+__all__ = ["counted_names", "given_names", "gpu_count_text", "nvlink_words"]
 
 
 def gpu_count_text(case: Case) -> str:
@@ -39,6 +39,14 @@ def given_names(snapshot: Snapshot) -> list[str]:
 def counted_names(names: Sequence[str]) -> str:
     """Return names as text: ``2 x NVIDIA H200``."""
     return some([f"{count} x {name}" for name, count in Counter(names).items()], 3)
+
+
+def nvlink_words(snapshot: Snapshot) -> set[str]:
+    """Return the words of the table of `nvidia-smi topo -m` ("NV18") where every pair in it is joined by NVLink: PCIe
+    carries none of their traffic, and its tree would tell nothing about it. Empty where that is not known."""
+    table = snapshot.posted.table.value
+    words = set(table.relations.values()) if table is not None else set()
+    return words if all(word.startswith("NV") for word in words) else set()
 
 
 def _gpus(count: int) -> str:

@@ -14,7 +14,7 @@ from ...parsers.pci.topology import RELATIONS, within
 from ...util.text import some
 from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD
 from ..context import Case
-from ..nvidia.posted_gpus import counted_names, given_names
+from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
 from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of, refused_by_name
 
 __all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclared"]
@@ -149,6 +149,8 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
     names = given_names(case.snapshot)
     patchable = any(refused_by_name(name) for name in names)
     boards = f" ({counted_names(names)})" if names else ""
+    tree = ": sudo tunecheck p2p" if nvlink_words(case.snapshot) else ", and the PCI tree is not given; add: sudo " \
+        "lspci -nnvvv"
     for letter, table in case.snapshot.posted.letters.items():
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
         by_letter: dict[str, list[tuple[int, int]]] = {}
@@ -166,8 +168,7 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                 yield Finding(check, "not-proven", shown, "unknown", "effective",
                               f"the driver says OK for {kind} of {len(pairs)} of "
                               f"{len(table)} ordered pairs{boards}; whether transfers are right and fast only a "
-                              "measurement says, and the PCI tree is not given; add: sudo lspci -nnvvv", word, "OK",
-                              (source,))
+                              f"measurement says{tree}", word, "OK", (source,))
             elif letter == "?":
                 # NS stands in the tables of atomics, NVLink and the property "p" of boards that copy directly.
                 yield Finding(check, "table-not-told", shown, "unknown", "effective",

@@ -1,0 +1,49 @@
+"""What an audit says that happened: only where something is known to have happened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from tests.unit.fleet.reports import cause
+
+from tunecheck.rules.index import CHECKS
+from tunecheck_fleet.entries import entries
+from tunecheck_fleet.folds import FOLDS
+from tunecheck_fleet.verdict import Cause
+
+#: What only says that something was not read, of every check: no kernel log, no list of GPUs, no permission.
+_UNREAD = [cause(fact=check.id, outcome="unknown", code="unread", subject="", hosts=("a",), value=None, before=None,
+                 severity="low", id=check.id) for check in CHECKS]
+
+
+def test_checks_without_evidence_say_of_nothing_that_it_happened() -> None:
+    found = entries(_UNREAD)
+    assert len(found) == len(CHECKS) and not [each for each in found if each.what or each.more]
+
+
+#: Checks that lead others, and not facts alone.
+_LEADS = sorted({check.id for check in CHECKS for fold in FOLDS if not fold.fewer and check.id in fold.leads
+                 and any(fnmatchcase(other.id, name) for name in fold.followers for other in CHECKS
+                         if other is not check)})
+
+
+@pytest.mark.parametrize("lead", _LEADS)
+def test_a_check_that_found_something_leads_what_is_not_known_for_it(lead: str) -> None:
+    bad = replace(next(each for each in _UNREAD if each.fact == lead), outcome="fail", code="x")
+    found = entries([bad, *(each for each in _UNREAD if each.fact != lead)])
+    (first,) = [each for each in found if each.what]
+    assert first.lead is bad and all(each.outcome == "unknown" for each in first.more)
+
+
+def _facts(**more: Any) -> list[Cause]:
+    return [cause(fact=fact, authority="previous", outcome="", hosts=("a",), id=fact, **values, **more)
+            for fact, values in (("gpu.count", {"before": 8, "value": 7}),
+                                 ("gpu.name", {"before": {"H200": 8}, "value": {"H200": 7}}))]
+
+
+def test_fewer_gpus_that_were_counted_are_lost_ones() -> None:
+    (found,) = entries(_facts())
+    assert found.what == "GPU lost"
