@@ -107,7 +107,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     teller = Teller(as_json, prometheus_to, target.unit, where)
     asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
     sources = Sources(host, target, sampler, messages, asker)
-    beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
+    beside = _Beside(host, target.unit, where, door, teller, ca) if act or door is not None else None
     try:
         for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
             if number == 0:
@@ -143,13 +143,17 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
 class _Beside:
     """The actions that follow each look, beside telling it: what /ready answers, and who is asked to mend a stall."""
 
-    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
+    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller,
+                 ca: str | None) -> None:
+        from pathlib import Path
+
         from ..watch.ask import Asker
         from ..watch.timeline import Timeline
 
         self._host, self._unit, self._url, self._door = host, unit, url, door
         self._timeline = Timeline()
-        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
+        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain,
+                                   ca=str(Path(ca).absolute()) if ca else "")
 
     def look(self, seen: Seen, act: bool) -> None:
         """Take the verdict of one look: answer /ready by it, and with ``act`` hand a stall on."""
