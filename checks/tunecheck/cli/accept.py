@@ -11,7 +11,7 @@ import click
 from ..errors import ProbeError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from ..recipes.frozen import Recipe
@@ -106,6 +106,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
              wait_ready: str | None, ladder: str | None, concurrency: str | None, scale: float, verbose: bool,
              ways: Ways, loads: Loads, keep: str | None, wanted: Mapping[str, str | None]) -> None:
     """Ask the server, judge, report; leaves through SystemExit with the verdict's code."""
+    from ..app.report_acceptance import report
     from ..serving.plan import plan_for
     from ..serving.reach import address
     from ..util.durations import seconds
@@ -137,7 +138,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     finally:
         client.close()
     try:
-        _report(seen, recipe, digest, where, None, verbose, wanted)
+        report(seen, recipe, digest, where, None, verbose, wanted)
     except SystemExit as left:
         if keep is not None and not left.code:
             _keep(keep, seen, plan, recipe, digest, client)
@@ -160,9 +161,10 @@ def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: 
     of no acceptance."""
     from pathlib import Path
 
+    from ..app.report_acceptance import here
     from ..serving import accepted, keep
 
-    found = keep.of(seen, plan, recipe, digest or "", client.model, client.api, str(_here()["boot_id"] or ""))
+    found = keep.of(seen, plan, recipe, digest or "", client.model, client.api, str(here()["boot_id"] or ""))
     try:
         if found is not None:
             Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -174,6 +176,7 @@ def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: 
 
 def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wanted: Mapping[str, str | None]) -> None:
     """Judge each file as a server is judged, and leave with the worst one's exit code."""
+    from ..app.report_acceptance import report
     from ..serving.files import read
 
     for kind, place in wanted.items():
@@ -183,111 +186,10 @@ def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wante
     codes = []
     for path in files:
         try:
-            _report(read(path), recipe, digest, "", path, verbose, wanted)
+            report(read(path), recipe, digest, "", path, verbose, wanted)
         except SystemExit as left:
             codes.append(left.code)
     raise SystemExit(next((code for code in (1, 3) if code in codes), 0))
-
-
-def _report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str, source: str | None, verbose: bool,
-            wanted: Mapping[str, str | None]) -> None:
-    """Write report and documents. ``wanted``: json, junit, html and golden to their places. Leaves through SystemExit
-    with the verdict's code."""
-    import datetime
-
-    from ..app.write_reports import emit_report
-    from ..host.notify import refused, tell
-    from ..report.document import Run, to_text
-    from ..report.exporters import rendered, to_standard_output
-    from ..report.style import style_for
-    from ..serving.document import document
-    from ..serving.terminal import render
-    from ..serving.verdict import Want, judge
-
-    findings = judge(seen, Want.of(recipe))
-    when = datetime.datetime.now(datetime.UTC)
-    # The box's facts explain a figure only where the server runs on it.
-    facts = _facts(recipe) if wanted["golden"] or (wanted["html"] and source is None and _on_this_box(base)) else None
-    data = document(seen, findings, recipe, created=when.strftime("%Y-%m-%dT%H:%M:%SZ"), base=base, digest=digest,
-                    source=source, provenance=facts,
-                    **(_here() if source is None else {"host": None, "boot_id": None}))
-    alone = to_standard_output(wanted)
-
-    def html() -> str:
-        from ..serving.page.acceptance import acceptance
-
-        return acceptance(data, seen, findings, when)
-
-    texts: dict[str, Callable[[], str]] = {
-        "json": lambda: to_text(data), "html": html,
-        "junit": lambda: rendered("junit", Run(data, findings, when, source or "")),
-    }
-    text = texts[alone]() if alone else render(data, seen, findings, style_for(sys.stdout), verbose)
-
-    def write() -> list[str]:
-        places = {kind: place for kind, place in wanted.items() if place is not None and place != "-"}
-        ready = [(kind, places[kind], texts[kind]()) for kind in texts if kind in places]
-        return [*_write(ready), *(_golden(data, facts, places["golden"]) if "golden" in places else ())]
-
-    emit_report(text, write, alone is not None)
-    worst = "fail" if data["exit_code"] == 1 else "unknown"
-    bad = next((each.message for each in findings if each.outcome == worst), "")
-    if data["exit_code"]:
-        refused(f"not accepted: {bad}")
-    else:
-        tell("accepted, serving")
-    raise SystemExit(data["exit_code"])
-
-
-def _write(ready: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Write documents (kind, place, text), and return a note about each."""
-    from ..report.exporters import KINDS
-    from ..util.whole_file import write_file
-
-    notes = []
-    for kind, place, text in ready:
-        write_file(place, text.encode("utf-8", "replace"), None, "acceptance")
-        notes.append(f"{KINDS[kind]}: {place}")
-    return notes
-
-
-def _golden(data: dict[str, Any], facts: dict[str, Any] | None, place: str) -> list[str]:
-    from ..report.document import to_text
-    from ..serving.golden import candidate, why_not_golden
-    from ..util.whole_file import PRIVATE, write_file
-
-    why = "no facts of the box" if facts is None else why_not_golden(data)
-    if facts is None or why:
-        return [f"golden candidate: not written, {why}"]
-    write_file(place, to_text(candidate(data, facts)).encode(), PRIVATE, "golden candidate")
-    return [f"golden candidate: {place}"]
-
-
-def _on_this_box(base: str) -> bool:
-    from ..serving.reach import own_machine
-
-    return own_machine(base)
-
-
-def _facts(recipe: Recipe | None) -> dict[str, Any]:
-    from ..app.read_host import look
-    from ..serving.golden import provenance
-
-    frozen, snapshot = look("preflight", None, None)
-    return provenance(snapshot, frozen, recipe)
-
-
-def _here() -> dict[str, Any]:
-    """Return host name and boot id of this machine, whose acceptance it is."""
-    from ..facts.kernel.kernel import identity
-    from ..host.live import LiveHost
-
-    door = LiveHost()
-    try:
-        name, _, boot = identity(door)
-        return {"host": name.value, "boot_id": boot.value}
-    finally:
-        door.close()
 
 
 def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
@@ -333,7 +235,9 @@ def _sampler(base: str, plan: Plan) -> tuple[AbstractContextManager[Any], Callab
     machine and a load is asked for."""
     from contextlib import closing, nullcontext
 
-    if plan.load is None or not _on_this_box(base):
+    from ..serving.reach import own_machine
+
+    if plan.load is None or not own_machine(base):
         return nullcontext(), lambda: None
     from ..host.live import LiveHost
     from ..serving.devices import looks

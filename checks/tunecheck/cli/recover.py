@@ -27,8 +27,9 @@ _PLAY = "/var/lib/tunecheck/provision.lock"
 @click.option("--list", "show", is_flag=True, help="Only list the incidents of this box, oldest first.")
 @click.option("--html", "html_to", metavar="FILE", help="Only write a page of one incident, the newest by default.")
 @click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
+@click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM; default: those of the watch.")
 @click.argument("incident", required=False)
-def recover(show: bool, html_to: str | None, api_key_file: str | None, incident: str | None) -> None:
+def recover(show: bool, html_to: str | None, api_key_file: str | None, ca: str | None, incident: str | None) -> None:
     """Bring back a served model that stalled, as far as watch.on_stall allows.
 
     Run by tunecheck-recover.service. Exit code 0: it serves (again), or there is nothing to do; 1: a person has to look
@@ -56,7 +57,7 @@ def recover(show: bool, html_to: str | None, api_key_file: str | None, incident:
         secret = ""
     host, lock = LiveHost(), _locked()
     try:
-        ended = _recovered(host, secret)
+        ended = _recovered(host, secret, ca)
         if ended is None:
             click.echo("tunecheck recover: the watch has told no stall; nothing was done")
             return
@@ -70,15 +71,21 @@ def recover(show: bool, html_to: str | None, api_key_file: str | None, incident:
         os.close(lock)
 
 
-def _recovered(host: LiveHost, secret: str) -> Record | None:
+def _recovered(host: LiveHost, secret: str, ca: str | None) -> Record | None:
     from ..recovery import act
     from ..watch import request
+    from .watch_options import trusted
 
     box = _box(host, secret)
     try:
         asked = request.read()
     except (OSError, ValueError) as error:
         raise UsageError(f"{request.PATH}: {error}; the watch leaves another one at the next stall") from None
+    if asked is not None and asked.url.startswith("https"):
+        try:
+            box.context = trusted(ca or asked.ca or None)
+        except UsageError as error:     # as with the key
+            click.echo(f"tunecheck recover: {error}", err=True)
     try:
         ended = act.recover(box, asked)
     except OSError as error:
@@ -93,8 +100,10 @@ def _box(host: LiveHost, secret: str) -> Box:
     from ..errors import SpecError
     from ..facts.file_text import text
     from ..facts.spec_file import read_spec
+    from ..host.live import LiveHost
     from ..host.notify import alive
     from ..recovery.act import Box
+    from ..recovery.gpu_reset import GpuReset
     from ..recovery.journal import Journal
 
     try:
@@ -106,7 +115,7 @@ def _box(host: LiveHost, secret: str) -> Box:
     if boot_id is None:
         raise UsageError("the id of this boot cannot be read (/proc/sys/kernel/random/boot_id); nothing was done")
     return Box(host, Journal(), frozen.spec.watch if frozen else None, boot_id, secret, _invalidate,
-               lambda: os.path.lexists(_PLAY), _tell, alive)
+               lambda: os.path.lexists(_PLAY), _tell, alive, resets=GpuReset(host, LiveHost))
 
 
 def _invalidate() -> None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import select
 import stat
 import time
-import urllib.parse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import UsageError
+from . import watch_options as options
 
 if TYPE_CHECKING:
-    import ssl
-
     from ..host import Host
     from ..spec.frozen import Watch
     from ..watch.ask import Asker
@@ -28,16 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["watch"]
 
-_URL = "http://127.0.0.1:30000"
-_UNIT_SUFFIXES = (".service", ".scope")
-#: In seconds.
-_LEAST_CANARY = 5.0
-#: So long --once looks for a step of an engine that has requests.
+#: In seconds: so long --once looks for a step of an engine that has requests.
 _ONCE = 10.0
 
 
 @click.command()
-@click.option("--url", default=_URL, metavar="URL", help=f"The engine, by its address as a number; default: {_URL}.")
+@click.option("--url", default=options.URL, metavar="URL",
+              help=f"The engine, by its address as a number; default: {options.URL}.")
 @click.option("--unit", default="", metavar="NAME", help="The systemd unit that serves: its state, its processes.")
 @click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
 @click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM.")
@@ -85,7 +79,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         if times[name] < 2 * times["interval"]:
             raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "
                              f"{2 * times['interval']:g}s, or a shorter --interval")
-    where = _address(url)
+    where = options.address(url)
     if act and (once or not unit):
         raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out")
     if prometheus_to is not None:
@@ -94,12 +88,14 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         read(accepted)
     host = LiveHost()
     policy = _policy(host)
+    every = 0.0 if once else options.canary_every(canary, accepted or unit, policy)
     limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
-                    floor=policy.token_floor, canary=0.0 if once else _canary_every(canary, accepted or unit, policy))
-    target = Target(where, _unit(unit), _key(where, api_key_file), _trusted(ca) if where.startswith("https") else None,
+                    floor=policy.token_floor, canary=every)
+    target = Target(where, options.unit(unit), options.key(where, api_key_file),
+                    options.trusted(ca) if where.startswith("https") else None,
                     accepted=accepted or (PATH if unit and (policy.token_floor or limits.canary) else ""),
                     boot_id=_boot(host))
-    door = _door(listen) if listen is not None else None
+    door = options.door(listen) if listen is not None else None
     sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
     messages = None
     with contextlib.suppress(Unreadable):
@@ -111,7 +107,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     teller = Teller(as_json, prometheus_to, target.unit, where)
     asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
     sources = Sources(host, target, sampler, messages, asker)
-    beside = _Beside(host, target.unit, where, door, teller) if act or door is not None else None
+    beside = _Beside(host, target.unit, where, door, teller, ca) if act or door is not None else None
     try:
         for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
             if number == 0:
@@ -147,13 +143,17 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
 class _Beside:
     """The actions that follow each look, beside telling it: what /ready answers, and who is asked to mend a stall."""
 
-    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller) -> None:
+    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller,
+                 ca: str | None) -> None:
+        from pathlib import Path
+
         from ..watch.ask import Asker
         from ..watch.timeline import Timeline
 
         self._host, self._unit, self._url, self._door = host, unit, url, door
         self._timeline = Timeline()
-        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain)
+        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain,
+                                   ca=str(Path(ca).absolute()) if ca else "")
 
     def look(self, seen: Seen, act: bool) -> None:
         """Take the verdict of one look: answer /ready by it, and with ``act`` hand a stall on."""
@@ -169,17 +169,6 @@ class _Beside:
             self._door.tell(seen.state, out, tell.metrics(seen, at))
         if act:
             self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
-
-
-def _key(where: str, path: str | None) -> str:
-    """Of the file or the environment. /metrics is asked once a second: not in clear over a network."""
-    from ..serving.reach import key, own_machine
-
-    found = key(path)
-    if found and where.startswith("http:") and not own_machine(where):
-        raise UsageError(f"--url {where}: the API key would go to another machine over plain HTTP, where everybody on "
-                         "the way can read it; expected https, or an address of this machine as http://127.0.0.1:30000")
-    return found
 
 
 def _boot(host: Host) -> str:
@@ -200,40 +189,6 @@ def _policy(host: Host) -> Watch:
         click.echo(f"tunecheck watch: {error.problems[0]}; it watches with the defaults", err=True)
         return Watch()
     return frozen.spec.watch if frozen else Watch()
-
-
-def _canary_every(given: str | None, accepted: str, policy: Watch) -> float:
-    """Return the seconds between two canaries, 0 for none. ``accepted``: "" where there can be no acceptance, whose
-    question is asked otherwise. UsageError for less than the least."""
-    from ..util.durations import seconds
-
-    if given is None:
-        return float(policy.canary_every) if accepted else 0.0
-    every = seconds("--canary", given)
-    if 0 < every < _LEAST_CANARY:
-        raise UsageError(f"--canary {given}: expected at least {_LEAST_CANARY:g}s, or 0 for never")
-    return every
-
-
-def _door(listen: str) -> Door:
-    """Return the door that answers at ``listen``: an address as a number, and a port. UsageError where that is none."""
-    from ..watch.door import Door
-
-    host, _, port = listen.rpartition(":")
-    try:
-        return Door(str(ipaddress.ip_address(host.strip("[]"))), _port(port))
-    except ValueError:
-        raise UsageError(f"--listen {listen[:60]}: expected an address as a number and a port, as in --listen "
-                         "127.0.0.1:9638") from None
-    except OSError as error:
-        raise UsageError(f"--listen {listen[:60]}: cannot be had ({error.strerror}); another program may listen there"
-                         ) from None
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-        raise ValueError(text)
-    return int(text)
 
 
 def _undecided(seen: Seen) -> bool:
@@ -263,50 +218,6 @@ def _nobody_reads(first: os.stat_result) -> bool:
     poller.register(1, 0)
     return (now.st_dev, now.st_ino) != (first.st_dev, first.st_ino) or any(
         event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
-
-
-def _address(url: str) -> str:
-    """Return scheme, host and port. UsageError for the name of a host: it would have to be looked up, which nobody can
-    bound."""
-    if "://" not in url:
-        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
-                         f"in front of it, as in --url {_URL}")
-    # What stands before an @ may be a password.
-    parts, shown = urllib.parse.urlsplit(url), url.rpartition("@")[2][:100]
-    wrong = parts.hostname or ""
-    try:
-        if parts.hostname != "localhost":
-            ipaddress.ip_address(parts.hostname or "")
-        wrong = parts.netloc.rpartition("@")[2]
-        port = parts.port
-    except ValueError:
-        raise UsageError(f"--url {shown}: {wrong[:60]!r}: expected an address as a number, and a port up to 65535, as "
-                         f"in --url {_URL}") from None
-    more = ("@" if parts.username else f"{parts.scheme}:" if parts.scheme not in ("http", "https") else
-            parts.path if parts.path not in ("", "/") else f"?{parts.query}" if parts.query else "")
-    if more:
-        raise UsageError(f"--url {shown}: {more[:60]!r}: expected http:// or https://, address and port alone, as in "
-                         f"--url {_URL}")
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
-
-
-def _unit(name: str) -> str:
-    """Return a unit's whole name; systemd.unit(5) has what may be in one. UsageError for a text that is none."""
-    import re
-
-    if name and not re.fullmatch(r"[A-Za-z0-9:_.\\@-]{1,255}", name):
-        raise UsageError(f"--unit {name[:60]}: is no name of a unit; expected one as tunecheck-inference.service")
-    return name if not name or name.endswith(_UNIT_SUFFIXES) else f"{name}.service"
-
-
-def _trusted(ca: str | None) -> ssl.SSLContext:
-    import ssl
-
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except OSError as error:
-        raise UsageError(f"--ca {ca}: cannot be read ({error.strerror or 'no certificates in PEM'})") from None
 
 
 def _has_driver(host: Host) -> bool:

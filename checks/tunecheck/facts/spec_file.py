@@ -57,6 +57,7 @@ def _judged_fields(spec: Spec) -> list[tuple[str, bool]]:
         ("watch.restarts_per_day", type(spec.watch.restarts_per_day) is int and spec.watch.restarts_per_day >= 1),
         ("watch.token_floor", type(spec.watch.token_floor) in (int, float) and 0 <= spec.watch.token_floor <= 1),
         ("watch.canary_every", type(spec.watch.canary_every) is int and spec.watch.canary_every >= 0),
+        ("watch.gpu_reset", type(spec.watch.gpu_reset) is bool),
         ("iommu", spec.iommu in ("pt", "off", "translated", "leave")),
         ("acs.peer_redirect", spec.acs.peer_redirect in ("off", "leave")),
         ("acs.mechanism", isinstance(spec.acs.mechanism, str)),

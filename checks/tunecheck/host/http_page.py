@@ -55,9 +55,10 @@ def fetch(url: str, deadline: float, key: str | None = None, context: ssl.SSLCon
             door: socket.socket = plain
             if secure:
                 door = (context or ssl.create_default_context()).wrap_socket(plain, server_hostname=host)
-            door.settimeout(_left(until))
-            door.sendall("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
-            answer = _read(door, until, url)
+            with door:      # behind TLS another one than the plain
+                door.settimeout(_left(until))
+                door.sendall("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
+                answer = _read(door, until, url)
     except TimeoutError:
         raise Unreadable(url, Absence.TIMED_OUT.because(f"timed out after {deadline:g} s")) from None
     except OSError as error:

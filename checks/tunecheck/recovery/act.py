@@ -3,6 +3,7 @@ who comes back after a SIGKILL takes up from there, and starts nothing a second 
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ from ..host import Host
 from ..host.http_page import fetch
 from ..spec.frozen import Watch
 from ..watch import request
+from ..watch.model import STALLS, Code
 from ..watch.progress import engine_of_page
 from ..watch.request import Drained, Request
 from . import evidence
+from .gpu_reset import GpuReset
 from .journal import Journal
 from .model import DONE, Incident, Record, Step, Why, incidents
 from .unit import Served, UnitNow
@@ -28,6 +31,7 @@ _GRACE = 10.0
 _STOP_MOST = 300.0
 #: Beside each start that systemd may try: preflight (15 min) and its own pause.
 _BESIDE_START, _NO_BOUND = 960.0, 7200.0
+_LOST = (Code.GPU_GONE, Code.GPU_RETURNED)
 #: How long a restart waits, by how many there were in the last day: what wedges at once, wedges again at once.
 _PAUSES = (0.0, 60.0, 300.0, 900.0)
 
@@ -35,8 +39,8 @@ _PAUSES = (0.0, 60.0, 300.0, 900.0)
 @dataclass
 class Box:
     """Where and by what rules. ``invalidate``: declare earlier measurements of the GPUs invalid. ``play_runs``: whether
-    a play holds this box. ``report``: takes a sentence for the unit's status line. ``alive``: tells
-    systemd's watchdog."""
+    a play holds this box. ``report``: takes a sentence for the unit's status line. ``alive``: tells systemd's watchdog.
+    ``resets``: how GPUs are reset, where that is allowed. ``context``: by what an engine behind TLS is trusted."""
 
     host: Host
     journal: Journal
@@ -49,6 +53,8 @@ class Box:
     alive: Callable[[], None]
     folder: str = evidence.FOLDER
     drained: str = request.DRAINED
+    resets: GpuReset | None = None
+    context: ssl.SSLContext | None = None
 
 
 def restarts_since(found: list[Incident], since: float, boot_id: str) -> int:
@@ -82,9 +88,10 @@ def recover(box: Box, asked: Request | None) -> Record | None:
     return _Way(box, Incident((first,)), asked, found).go()
 
 
-def _append(box: Box, last: Record, step: Step, why: Why = Why.NONE, text: str = "", invocation: str = "") -> Record:
-    record = Record(last.incident, time.time(), box.boot_id, step, why, last.unit, invocation or last.invocation,
-                    text=text)
+def _append(box: Box, last: Record, step: Step, why: Why = Why.NONE, text: str = "", invocation: str = "",
+            codes: tuple[str, ...] = ()) -> Record:
+    record = Record(last.incident, time.time(), box.boot_id, step, why, last.unit, invocation or last.invocation, codes,
+                    text)
     box.journal.append(record)
     return record
 
@@ -104,12 +111,14 @@ class _Way:
             step = self.incident.last.step
             self.box.report(f"incident {self.incident.id}: {step.value}")
             {Step.NOTICED: self._evidence, Step.EVIDENCE: self._decide, Step.STOPPING: self._stop,
-             Step.STOPPED: self._begin, Step.STARTING: self._wait}[step]()
+             Step.STOPPED: self._begin, Step.STARTING: self._wait, Step.RESETTING: self._reset,
+             Step.STARTING_AGAIN: self._wait}[step]()
         assert self.incident.last.step in DONE
         return self.incident.last
 
-    def _note(self, step: Step, why: Why = Why.NONE, text: str = "", invocation: str = "") -> None:
-        record = _append(self.box, self.incident.last, step, why, text, invocation)
+    def _note(self, step: Step, why: Why = Why.NONE, text: str = "", invocation: str = "",
+              codes: tuple[str, ...] = ()) -> None:
+        record = _append(self.box, self.incident.last, step, why, text, invocation, codes)
         self.incident = Incident((*self.incident.records, record))
 
     def _evidence(self) -> None:
@@ -118,7 +127,7 @@ class _Way:
             return
         try:
             place = evidence.gather(self.box.host, self.asked, self.unit.now(), self.box.key, self.box.alive,
-                                    self.box.folder)
+                                    self.box.folder, self.box.context)
         except OSError as error:
             self._note(Step.EVIDENCE, Why.NO_ROOM, str(error.strerror or error))
         else:
@@ -127,12 +136,14 @@ class _Way:
     def _decide(self) -> None:
         """Not on what was seen a while ago: evidence takes seconds, and a stall may have ended."""
         now, first, policy = self.unit.now(), self.incident.records[0], self.box.policy
-        if self.asked is not None and self._moves(self.asked):
+        if self.asked is not None and not self._lost_alone and self._moves(self.asked):
             self._note(Step.MOVED_AGAIN)
         elif now.known and now.invocation != first.invocation:
             self._note(Step.MOVED_AGAIN, Why.STOPPED_BY_HAND, "the unit was started again meanwhile")
         elif now.down:
             self._note(Step.REPORTED, Why.STOPPED_BY_HAND, "the unit is down already")
+        elif self._lost_alone and (policy is None or policy.on_stall != "drain"):
+            self._note(Step.REPORTED, Why.GPU_LOST)
         elif policy is None or policy.on_stall == "report":
             self._note(Step.REPORTED, Why.NO_POLICY if policy is None else Why.POLICY)
         elif policy.on_stall == "drain":
@@ -147,12 +158,18 @@ class _Way:
         else:
             self._note(Step.STOPPING, Why.TOO_MANY if self._restarts() >= policy.restarts_per_day else Why.NONE)
 
+    @property
+    def _lost_alone(self) -> bool:
+        """A GPU is lost, and the engine is not stalled (yet): it may use others."""
+        codes = self.incident.records[0].codes
+        return any(each in codes for each in _LOST) and not any(each in codes for each in STALLS)
+
     def _restarts(self) -> int:
         return restarts_since(self.earlier, time.time() - _DAY, self.box.boot_id)
 
     def _moves(self, asked: Request) -> bool:
         try:
-            page = fetch(f"{asked.url}/metrics", 3.0, self.box.key or None)
+            page = fetch(f"{asked.url}/metrics", 3.0, self.box.key or None, self.box.context)
         except ProbeError:
             return False
         engine = engine_of_page(page.status, page.text)
@@ -169,15 +186,20 @@ class _Way:
             self._note(Step.STAYS_DOWN, Why.CANNOT_STOP, "a process does not end: it may hang in the driver")
             return
         # What was measured before the stall says nothing about GPUs that somebody wedged since.
-        try:
-            self.box.invalidate()
-        except OSError as error:
-            self._note(Step.STAYS_DOWN, Why.NO_ROOM, f"an earlier measurement could not be made invalid: {error}")
+        if not self._invalidated():
             return
         if why is Why.TOO_MANY:
             self._note(Step.STAYS_DOWN, Why.TOO_MANY)
         else:
             self._note(Step.STOPPED)
+
+    def _invalidated(self) -> bool:
+        try:
+            self.box.invalidate()
+        except OSError as error:
+            self._note(Step.STAYS_DOWN, Why.NO_ROOM, f"an earlier measurement could not be made invalid: {error}")
+            return False
+        return True
 
     def _begin(self) -> None:
         pause = _PAUSES[min(self._restarts(), len(_PAUSES) - 1)]
@@ -210,7 +232,44 @@ class _Way:
             noticed = self.incident.records[0].at
             self._note(Step.SERVING, text=f"{time.time() - noticed:.0f} s after it was noticed")
         else:
+            self._refused(now)
+
+    def _refused(self, now: UnitNow) -> None:
+        """The box was not proven, or the engine not accepted. Where the proof says that GPUs hang, a reset may help:
+        once, where it is allowed."""
+        resets, policy = self.box.resets, self.box.policy
+        if self.incident.step(Step.RESETTING) is not None:
+            self._note(Step.STAYS_DOWN, Why.NOT_STARTED, f"the GPUs were reset, and still: {_why(now)}")
+        elif not (resets and policy and policy.gpu_reset and now.down and (
+                wanted := resets.wanted(time.time() - self.incident.last.at))):
             self._note(Step.STAYS_DOWN, Why.NOT_STARTED, _why(now))
+        elif self.box.play_runs():
+            self._note(Step.STAYS_DOWN, Why.PLAY_RUNS)
+        elif cannot := resets.cannot():
+            self._note(Step.STAYS_DOWN, Why.NO_RESET, f"{cannot}; {_why(now)}")
+        else:
+            self._note(Step.RESETTING, text=", ".join(wanted), codes=resets.holders())
+
+    def _reset(self) -> None:
+        """Begun anew where it was killed: a reset that is made twice is one. Whoever started the unit meanwhile has
+        his start."""
+        resets, now = self.box.resets, self.unit.now()
+        if now.known and not now.down:
+            self._note(Step.STARTING_AGAIN, Why.STOPPED_BY_HAND)
+            return
+        if resets is None or (cannot := resets.cannot()):
+            self._note(Step.STAYS_DOWN, Why.NO_RESET, cannot if resets else "it is not known here how")
+            return
+        if wrong := resets.run(self.incident.last.codes):
+            self._note(Step.STAYS_DOWN, Why.RESET_FAILED, wrong)
+            return
+        if not self._invalidated():
+            return
+        now = self.unit.now()
+        self._note(Step.STARTING_AGAIN, invocation=now.invocation)
+        self._begun = True
+        if now.down or not now.known:
+            self.unit.start()
 
 
 def _why(now: UnitNow) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ _GPUS = {
 
 
 def gather(host: Host, request: Request, unit: UnitNow, key: str, alive: Callable[[], None],
-           folder: str = FOLDER) -> str:
+           folder: str = FOLDER, context: ssl.SSLContext | None = None) -> str:
     """The folder that holds it. OSError where the disk takes nothing; then nothing is left behind."""
     place = Path(folder) / request.incident
     _make_room(host, Path(folder), place.name)
@@ -54,7 +55,7 @@ def gather(host: Host, request: Request, unit: UnitNow, key: str, alive: Callabl
         raise OSError(f"{place} is a link")
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        for name, text in _texts(host, request, unit, key, alive):
+        for name, text in _texts(host, request, unit, key, alive, context):
             alive()
             safe_files.replace(str(place / name), _plain(text, key).encode("utf-8", "replace")[-_MOST_TEXT:], 0o600)
     except OSError:
@@ -63,12 +64,12 @@ def gather(host: Host, request: Request, unit: UnitNow, key: str, alive: Callabl
     return str(place)
 
 
-def _texts(host: Host, request: Request, unit: UnitNow, key: str,
-           alive: Callable[[], None]) -> list[tuple[str, str]]:
+def _texts(host: Host, request: Request, unit: UnitNow, key: str, alive: Callable[[], None],
+           context: ssl.SSLContext | None) -> list[tuple[str, str]]:
     """What passes first is read first: stacks and samples, then what stays."""
     found = [("nccl-ras.txt", request.ras or _ras(host, unit.cgroup)),
              ("processes.json", json.dumps(_threads(host, unit.cgroup), indent=1)),
-             ("metrics.txt", _page(request.url, key))]
+             ("metrics.txt", _page(request.url, key, context))]
     loaded = True
     try:
         host.realpath("/sys/module/nvidia")     # nvidia-smi would load the driver
@@ -94,9 +95,9 @@ def _output_of(host: Host, argv: tuple[str, ...], seconds: float) -> str:
     return done.stdout + (f"\nexit code {done.returncode}\n{done.stderr}" if done.returncode else "")
 
 
-def _page(url: str, key: str) -> str:
+def _page(url: str, key: str, context: ssl.SSLContext | None) -> str:
     try:
-        return fetch(f"{url}/metrics", 3.0, key or None).text
+        return fetch(f"{url}/metrics", 3.0, key or None, context).text
     except ProbeError as error:
         return f"{error}\n"
 

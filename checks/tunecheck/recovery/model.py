@@ -12,13 +12,15 @@ __all__ = ["DONE", "Incident", "Record", "Step", "Why", "incidents"]
 
 
 class Step(StrEnum):
-    """What is begun, in this order; the last six end an incident."""
+    """What is begun, in this order; the last six end an incident. A reset and a second start are seldom there."""
 
     NOTICED = "noticed"
     EVIDENCE = "evidence"
     STOPPING = "stopping"
     STOPPED = "stopped"
     STARTING = "starting"
+    RESETTING = "resetting"
+    STARTING_AGAIN = "starting-again"
     SERVING = "serving"
     MOVED_AGAIN = "moved-again"
     REPORTED = "reported"
@@ -42,6 +44,9 @@ class Why(StrEnum):
     TOO_MANY = "too-many"
     CANNOT_STOP = "cannot-stop"
     NOT_STARTED = "not-started"
+    NO_RESET = "no-reset"
+    GPU_LOST = "gpu-lost"
+    RESET_FAILED = "reset-failed"
     STOPPED_BY_HAND = "stopped-by-hand"
     BOOTED = "booted"
     INTERRUPTED = "interrupted"
@@ -51,8 +56,8 @@ class Why(StrEnum):
 @dataclass(frozen=True)
 class Record:
     """A line of the journal. ``at``: seconds since 1970. ``invocation``: systemd's id of the unit's run, as it was
-    before the step. ``codes``: the reasons of the stall. ``text``: for people. ``culprit``: who held the others up, in
-    the first record of an incident."""
+    before the step. ``codes``: the reasons of the stall; of a reset, the units that are stopped for it. ``text``: for
+    people. ``culprit``: who held the others up, in the first record of an incident."""
 
     incident: str
     at: float

@@ -21,6 +21,9 @@ def _watch(spec: Spec) -> Iterator[tuple[str, str]]:
     if 0 < every < 60:
         yield ("watch.canary_every", f"is {every} seconds; expected 0 (never), or 60 and more: it is for an engine "
                "that nobody asks for minutes")
+    if spec.watch.gpu_reset and spec.watch.on_stall != "restart":
+        yield ("watch.gpu_reset", f"is true, and watch.on_stall is {spec.watch.on_stall}: nothing is stopped then; set "
+               "watch.on_stall to restart, or remove it")
 
 
 def _mirror(spec: Spec) -> Iterator[tuple[str, str]]:

@@ -114,6 +114,7 @@ class Watch:
     restarts_per_day: int = 3
     token_floor: float = 0.3
     canary_every: int = 900
+    gpu_reset: bool = False
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,10 @@ class Watch(_Part):
         default=900, description="seconds: so often an engine that nobody asks is asked a short question with a known "
         "answer; 0: never, else at least 60"
     )
+    gpu_reset: bool = Field(
+        default=False, description="with restart: whether the GPUs are reset, once an incident, where the proof after "
+        "a stall says that they hang or the driver asks for it; never with NVSwitches (`docs/watch.md`)"
+    )
 
 
 class Boot(_Part):

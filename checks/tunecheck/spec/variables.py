@@ -43,7 +43,7 @@ SPEC = {
     "gpu": "power_limit_watts clocks_mhz persistence ecc mig",
     "runtime": "engine toolkit toolkit_source user storage storage_free_gib log_max_mib",
     "gate": "measured",
-    "watch": "on_stall restarts_per_day token_floor canary_every",
+    "watch": "on_stall restarts_per_day token_floor canary_every gpu_reset",
     "boot": "trial panic_seconds timeout_seconds confirm_seconds reboot reboot_when_busy",
 }
 _BOX_SPEC = ("box_spec", "box_spec_host")

@@ -44,6 +44,10 @@ class Doubt:
             return False
         return at >= self._next or (urgent and not self._asked)
 
+    def hasten(self, at: float) -> None:
+        """There is a reason to ask soon."""
+        self._next = min(self._next, at)
+
     def hear(self, look: Look, moved: bool, works: bool) -> None:
         """``moved``: counters have moved in this look; ``works``: a GPU works, so that the engine may be busy."""
         if self._began is None:

@@ -44,6 +44,8 @@ class Judge:
         self._doubt = Doubt(limits.canary)
         self._ever_moved = self._busy = False       # ``_busy``: requests ran when the canary was asked
         self._last: Seen | None = None
+        self._lost = self._told_back = False        # a GPU of this run was gone; it was told that it is back
+        self._progress = False                      # a counter has moved in this look
 
     @property
     def near(self) -> bool:
@@ -84,7 +86,8 @@ class Judge:
             beside += self._gpus.spinning(look)
         if state in (State.SERVING, State.IDLE) and any(each.code in _DEGRADES for each in beside):
             state = State.DEGRADED
-        if any(each.code is Code.GPU_GONE for each in beside) and state is not State.STOPPED:
+        beside += self._returned(look, any(each.code is Code.GPU_GONE for each in beside))
+        if any(each.code in (Code.GPU_GONE, Code.GPU_RETURNED) for each in beside) and state is not State.STOPPED:
             state = State.LOST
         since = self._last.since if self._last and self._last.state is state else look.at
         claims = blame.claims(look.ras, look.processes, self._gpus.outlier(look), look.gpus or ()) \
@@ -95,6 +98,21 @@ class Judge:
                     look.ras_absence, look.sms, look.asking)
         self._before, self._last = look, seen
         return seen
+
+    def _returned(self, look: Look, gone: bool) -> list[Reason]:
+        """Contexts do not outlive a GPU that was lost: until this run of the engine gives a token again, it serves
+        nobody. An idle one is asked now."""
+        if gone:
+            self._lost = True
+        elif self._lost and not self._progress:
+            if not self._told_back:
+                self._doubt.hasten(look.at)
+            self._told_back = True
+            return [Reason(Code.GPU_RETURNED)]
+        else:
+            self._lost = False
+        self._told_back = False
+        return []
 
     def _clocks(self, look: Look) -> bool:
         """Take note of progress. Returns whether this process itself had stood still: then nothing is known of the
@@ -107,6 +125,7 @@ class Judge:
             self._vain, self._away = {}, {}
             self._gpus.forget_clocks()
             self._doubt.forget()
+            self._lost = self._lost and paused
         for name, part in self._parts.items():
             if part.asked and name in self._vain:
                 self._vain[name] += passed
@@ -130,6 +149,7 @@ class Judge:
         elif engine.code is not None and (look.unit is None or look.unit.active == "active"):
             # It answers, although not what is asked: it has loaded, and when it falls silent that counts.
             self._answered, self._answered_at, self._loads_at = True, look.at, look.at
+        self._progress = moved
         self._gpus.clock(look)
         self._doubt.hear(look, moved, self._gpus.work(look))
         return paused and before is not None

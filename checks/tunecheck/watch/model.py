@@ -10,8 +10,8 @@ from ..model.absence import Absence
 from ..parsers.nvidia.nccl_ras import Ras
 from ..serving.accepted import Accepted
 
-__all__ = ["BAD", "Answer", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process", "Reason",
-           "Seen", "State", "UnitState", "Witness"]
+__all__ = ["BAD", "STALLS", "Answer", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process",
+           "Reason", "Seen", "State", "UnitState", "Witness"]
 
 
 class State(StrEnum):
@@ -52,6 +52,7 @@ class Code(StrEnum):
     UNIT_UNREADABLE = "unit-unreadable"
     UNIT_RESTARTED = "unit-restarted"
     GPU_GONE = "gpu-gone"
+    GPU_RETURNED = "gpu-returned"
     GPU_TROUBLE = "gpu-trouble"
     XID = "xid"
     SXID = "sxid"
@@ -75,6 +76,10 @@ class Code(StrEnum):
     CANARY_ALONE = "canary-alone"
     CANARY_REFUSED = "canary-refused"
     METRICS_LIE = "metrics-lie"
+
+
+#: Those by which an engine is stalled, whatever else is wrong with the box.
+STALLS = (Code.TOKENS_FROZEN, Code.METRICS_SILENT, Code.LOADS_TOO_LONG, Code.CANARY_SILENT)
 
 
 class Witness(StrEnum):

@@ -26,7 +26,7 @@ class Request:
     """``incident``: its id. ``url``: of the engine. ``moved``: for each replica what its counters summed up to.
     ``document``: tunecheck/watch/1 of the look. ``timeline``: earlier looks, oldest first (timeline.py). ``ras``: what
     NCCL's RAS said, "" for nothing. ``invocation``: systemd's id of the run of the unit that stalled, "" where it is
-    not known."""
+    not known. ``ca``: file of the certificates by which the engine is trusted, "" for the usual ones."""
 
     incident: str
     boot_id: str
@@ -37,6 +37,7 @@ class Request:
     timeline: tuple[dict[str, Any], ...] = ()
     ras: str = ""
     invocation: str = ""
+    ca: str = ""
 
     @property
     def culprit(self) -> Culprit | None:
@@ -73,7 +74,7 @@ def leave(request: Request, path: str = PATH) -> None:
         looks -= len(rows.pop(0)) + 2
     head = json.dumps({"schema": SCHEMA, "incident": request.incident, "boot_id": request.boot_id,
                        "unit": request.unit, "url": request.url, "moved": request.moved, "document": request.document,
-                       "invocation": request.invocation})
+                       "invocation": request.invocation, "ca": request.ca})
     text = f'{head[:-1]}, "ras": {ras}, "timeline": [{", ".join(rows)}]}}\n'
     safe_files.replace(path, text.encode(), 0o600)
 
@@ -99,7 +100,7 @@ def read(path: str = PATH) -> Request | None:
         raise ValueError("names its incident with other than letters, digits and dashes")
     return Request(incident, boot_id, unit, url, {name: float(each) for name, each in moved.items()}, document,
                    tuple(each for each in timeline if isinstance(each, dict)), str(said.get("ras") or ""),
-                   str(said.get("invocation") or ""))
+                   str(said.get("invocation") or ""), str(said.get("ca") or ""))
 
 
 def write_drained(found: Drained, path: str = DRAINED) -> None:

@@ -37,6 +37,7 @@ MEANING: dict[Code, str] = {
     Code.UNIT_UNREADABLE: "systemd did not say what the unit does",
     Code.UNIT_RESTARTED: "systemd has started the unit again, {restarts:g} times by now",
     Code.GPU_GONE: "the GPU does not answer any more",
+    Code.GPU_RETURNED: "a GPU that was gone answers again, and the engine has given no token since",
     Code.XID: "the driver reports Xid {xid:g}",
     Code.SXID: "an NVSwitch reports a fatal error, SXid {sxid:g}",
     Code.HUNG_TASK: "this task hangs in the kernel",
