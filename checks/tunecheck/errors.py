@@ -38,6 +38,10 @@ class Flaw(Enum):
     UNKNOWN_FIELD = "unknown-field"
     WRONG_TYPE = "wrong-type"
     TOO_DEEP = "too-deep"
+    TOO_LARGE = "too-large"
+    NOT_YAML = "not-yaml"
+    #: A lock of another recipe.
+    OF_ANOTHER = "of-another"
     #: Its content does not fit its digest or seal.
     ALTERED = "altered"
     #: The key of its seal is missing, damaged or cannot be read.
@@ -45,32 +49,41 @@ class Flaw(Enum):
 
 
 class SpecError(TunecheckError):
-    """The desired state is unusable. ``problems`` holds one sentence per offending variable; ``flaw`` says what is
-    wrong with a frozen file."""
+    """The desired state is unusable. ``problems`` holds one sentence per offending variable; ``codes``, of a recipe,
+    one code for each of them; ``flaw`` says what is wrong with the file as a whole."""
 
-    def __init__(self, problems: list[str], flaw: Flaw | None = None) -> None:
-        self.problems, self.flaw = problems, flaw
+    def __init__(self, problems: list[str], flaw: Flaw | None = None, codes: tuple[str, ...] = ()) -> None:
+        self.problems, self.flaw, self.codes = problems, flaw, codes
         super().__init__("\n".join(problems))
 
 
 class UsageError(TunecheckError):
-    """The command line asks for something impossible. ``flaw``: of a file of ours, what is wrong with it."""
+    """The command line asks for something impossible. ``flaw`` says to a program what is wrong: of a file of ours a
+    Flaw, of other things an enum of the module that refuses."""
 
-    def __init__(self, text: str, flaw: Flaw | None = None) -> None:
+    def __init__(self, text: str, flaw: Enum | None = None) -> None:
         self.flaw = flaw
         super().__init__(text)
 
 
 class ProbeError(TunecheckError):
-    """A fact that a command cannot do without could not be read."""
+    """A fact that a command cannot do without could not be read. ``flaw``: as of UsageError."""
 
     exit_code = 3
+
+    def __init__(self, text: str, flaw: Enum | None = None) -> None:
+        self.flaw = flaw
+        super().__init__(text)
 
 
 class TrialError(TunecheckError):
-    """A measurement could not be made."""
+    """A measurement could not be made. ``why`` says the reason to a program, where one asks for it."""
 
     exit_code = 3
+
+    def __init__(self, text: str, why: Enum | None = None) -> None:
+        self.why = why
+        super().__init__(text)
 
 
 class ImageUnfitError(TrialError):

@@ -38,7 +38,7 @@ def main(recipe_file: str, models: str, engine: str) -> int:
             print(error, file=sys.stderr)
             return 2
     for reason in reasons:
-        print(reason, file=sys.stderr)
+        print(reason.text, file=sys.stderr)
     return 1 if reasons else 0
 
 

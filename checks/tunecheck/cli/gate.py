@@ -31,6 +31,7 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
     from ..gate.image import image_id
     from ..gate.measure import key_now
     from ..gate.model_files import problems
+    from ..gate.reason import sentences
     from ..gate.state import state
     from ..host.live import LiveHost
     from ..host.notify import refused, tell
@@ -47,22 +48,22 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         now = state(door)
         spec = frozen.spec if frozen else Spec()
         try:
-            reasons = judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit,
-                                    passed.again(pass_file))
+            reasons = sentences(judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit,
+                                              passed.again(pass_file)))
             asked = spec.gate.measured != "never" and measurable(spec.accelerators, now.gpus.value)
             if not reasons and asked:
                 # Asked last: where preflight did not pass, it did not measure either.
                 found = measured.read(measured.path_beside(pass_file), passed.again(pass_file))
                 pinned = recipe.image.image_id if recipe is not None else found.key.image
-                reasons = judge.of_measured(found, key_now(door, spec, found.key, pinned or ""), now,
-                                            spec.gate.measured == "each-boot", passed.again(pass_file))
+                reasons = sentences(judge.of_measured(found, key_now(door, spec, found.key, pinned or ""), now,
+                                                      spec.gate.measured == "each-boot", passed.again(pass_file)))
         except UsageError as error:
             reasons = [str(error)]
         if recipe is not None and not reasons:
             engine = "podman" if spec.runtime.engine == "leave" else spec.runtime.engine
             image = image_id(door, engine, recipe.image.image_id or "none")
             wrong = tuple(f"{each.file} {each.text}" for model in recipe.models for each in problems(models, model))
-            reasons = judge.of_recipe(recipe, now, judge.Offer(image, wrong))
+            reasons = sentences(judge.of_recipe(recipe, now, judge.Offer(image, wrong)))
     finally:
         door.close()
     if reasons:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..facts.measured_pass import Key, MeasuredPass
 from ..facts.spec_file import PATH
@@ -12,6 +12,7 @@ from ..recipes.box import Box
 from ..recipes.frozen import Recipe
 from . import key
 from .passed import Pass
+from .reason import Closed, Reason
 from .state import State, differences
 
 __all__ = ["Offer", "of_box", "of_measured", "of_pass", "of_recipe"]
@@ -28,67 +29,75 @@ class Offer:
     model: tuple[str, ...]
 
 
-def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: str = _AGAIN) -> list[str]:
-    """Return why the pass does not hold, one sentence each; empty when it does. ``max_age`` in seconds; ``again``: how
+def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: str = _AGAIN
+            ) -> list[Reason]:
+    """Return why the pass does not hold; empty when it does. ``max_age`` in seconds; ``again``: how
     another is made. Two specifications that are both missing are not the same one: without any, nothing proves the
     box."""
     if not spec_digest:
-        return [f"no specification says how this box has to be ({PATH} does not exist); run ansible-playbook site.yml, "
-                "or give one with --spec FILE"]
+        return [Reason(Closed.NO_SPEC, f"no specification says how this box has to be ({PATH} does not exist); run "
+                       "ansible-playbook site.yml, or give one with --spec FILE")]
     if found.state.boot_id.value is None or found.state.boot_id.value != now.boot_id.value:
-        return [f"the pass of {found.taken} is of another boot; {again}"]
+        return [Reason(Closed.OTHER_BOOT, f"the pass of {found.taken} is of another boot; {again}")]
     reasons = []
     if found.exit_code != 0:
         what = "; ".join(found.reasons) or f"exit code {found.exit_code}"
-        return [f"preflight of {found.taken} did not pass: {what}"]
+        return [Reason(Closed.NOT_PASSED, f"preflight of {found.taken} did not pass: {what}")]
     if found.state.uptime.value is None or now.uptime.value is None:
-        reasons.append(f"the age of the pass is unknown ({now.uptime.why()}); {again}")
+        reasons.append(Reason(Closed.AGE_UNKNOWN, f"the age of the pass is unknown ({now.uptime.why()}); {again}"))
     else:
         age = now.uptime.value - found.state.uptime.value
         if not 0 <= age <= max_age:
-            reasons.append(f"the pass is {age:.0f} s old, at most {max_age:.0f} s are allowed; {again}")
+            text = f"the pass is {age:.0f} s old, at most {max_age:.0f} s are allowed; {again}"
+            reasons.append(Reason(Closed.TOO_OLD, text))
     if found.spec_digest != spec_digest:
-        reasons.append(f"the pass was given for another specification ({_short(found.spec_digest)}, now "
-                       f"{_short(spec_digest)}); {again}")
-    reasons += [f"{text}; {again}" for text in differences(found.state, now)]
-    return reasons
+        text = (f"the pass was given for another specification ({_short(found.spec_digest)}, now "
+                f"{_short(spec_digest)}); {again}")
+        reasons.append(Reason(Closed.OTHER_SPEC, text))
+    return reasons + [replace(each, text=f"{each.text}; {again}") for each in differences(found.state, now)]
 
 
-def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool, again: str = _AGAIN) -> list[str]:
-    """Return why the measured pass does not hold, one sentence each; empty when it does. ``this_boot``: one of another
+def of_measured(found: MeasuredPass, now: Key, state: State, this_boot: bool, again: str = _AGAIN
+                ) -> list[Reason]:
+    """Return why the measured pass does not hold; empty when it does. ``this_boot``: one of another
     boot does not, however alike the box is."""
     boot = state.boot_id.value
     same = boot is not None and boot == found.boot_id
     if this_boot and not same:
-        return [f"the GPUs were measured in another boot ({found.taken}), and gate.measured is each-boot; {again}"]
+        return [Reason(Closed.OTHER_BOOT, f"the GPUs were measured in another boot ({found.taken}), and gate.measured "
+                       f"is each-boot; {again}")]
     if found.exit_code != 0:
         what = "; ".join(found.reasons) or f"exit code {found.exit_code}"
-        return [f"the GPUs were measured ({found.taken}) and did not pass: {what}"]
+        return [Reason(Closed.NOT_PASSED, f"the GPUs were measured ({found.taken}) and did not pass: {what}")]
     if same and (state.uptime.value is None or found.uptime > state.uptime.value):
-        return [f"the measured pass is of a later moment of this boot than now: it was not made here; {again}"]
+        return [Reason(Closed.LATER, "the measured pass is of a later moment of this boot than now: it was not made "
+                       f"here; {again}")]
     since = f"since the GPUs were measured ({found.taken})"
-    return [f"{since}, {text}; {again}" for text in key.differences(found.key, now)]
+    return [replace(each, text=f"{since}, {each.text}; {again}") for each in key.differences(found.key, now)]
 
 
-def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[str]:
-    """Return why this recipe cannot be served here, one sentence each; empty when it can."""
+def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[Reason]:
+    """Return why this recipe cannot be served here; empty when it can."""
     reasons = []
     image = recipe.image
     if recipe.status not in ("pinned", "golden") or image.image_id is None or recipe.model.revision is None:
-        return [f"recipe {recipe.id} is {recipe.status}, and only a pinned image and model are served; run: tunecheck "
-                "recipe pin"]
+        return [Reason(Closed.NOT_PINNED, f"recipe {recipe.id} is {recipe.status}, and only a pinned image and model "
+                       "are served; run: tunecheck recipe pin")]
     if now.gpus.value is not None and len(now.gpus.value) < recipe.requires.gpus:
-        reasons.append(f"recipe {recipe.id} needs {recipe.requires.gpus} GPUs, this box shows {len(now.gpus.value)}")
+        text = f"recipe {recipe.id} needs {recipe.requires.gpus} GPUs, this box shows {len(now.gpus.value)}"
+        reasons.append(Reason(Closed.TOO_FEW_GPUS, text))
     if offer.image_id.value is None:
-        why = ("is not on this box; pull it by digest or load its archive" if offer.image_id.missing
-               else f"could not be looked for ({offer.image_id.why()})")
-        reasons.append(f"image {_short(image.image_id)} {why}")
+        code, why = ((Closed.NO_IMAGE, "is not on this box; pull it by digest or load its archive")
+                     if offer.image_id.missing
+                     else (Closed.IMAGE_UNREAD, f"could not be looked for ({offer.image_id.why()})"))
+        reasons.append(Reason(code, f"image {_short(image.image_id)} {why}"))
     elif offer.image_id.value != image.image_id:
-        reasons.append(f"the image is {_short(offer.image_id.value)}, the recipe pins {_short(image.image_id)}")
-    return reasons + _first(f"model {recipe.model.id}", offer.model)
+        text = f"the image is {_short(offer.image_id.value)}, the recipe pins {_short(image.image_id)}"
+        reasons.append(Reason(Closed.OTHER_IMAGE, text))
+    return reasons + [Reason(Closed.MODEL, text) for text in _first(f"model {recipe.model.id}", offer.model)]
 
 
-def of_box(recipe: Recipe, box: Box) -> list[str]:
+def of_box(recipe: Recipe, box: Box) -> list[Reason]:
     """Return why this recipe was not made for these boards: what the rules that ask for a box reject, and what the box
     does not tell. For the hand-over only, with the driver's answers: at a start the gate asks no driver, and preflight
     has compared the same boards with the specification."""
@@ -96,7 +105,7 @@ def of_box(recipe: Recipe, box: Box) -> list[str]:
 
     found = [each for each in judge(recipe, box) if each.rule.asks_box and each.outcome in ("reject", "unknown")]
     fix = "serve another recipe here, or state overrides.{} with a reason"
-    return [f"{each.message}; {fix.format(each.rule.id)}" for each in found]
+    return [Reason(Closed.RULE, f"{each.message}; {fix.format(each.rule.id)}", each.rule.id) for each in found]
 
 
 def _first(what: str, problems: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from ..facts.pci.topology import Topology, topology
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, absent_as, known
 from ..util.text import some
+from .reason import Closed, Reason
 from .state import State
 
 __all__ = ["differences", "key", "library"]
@@ -96,26 +97,32 @@ def _incomplete(tree: Topology) -> Fact[tuple[str, ...]] | None:
     return absent(found.source, Absence.INCOMPLETE.because(tree.doubt)) if tree.doubt else None
 
 
-def differences(then: Key, now: Key) -> list[str]:
-    """Return everything that a measurement depends on and that has changed, one sentence each. What cannot be read now,
+def differences(then: Key, now: Key) -> list[Reason]:
+    """Return everything that a measurement depends on and that has changed. What cannot be read now,
     or could not be read then, counts as different."""
-    parts: tuple[tuple[str, Fact[tuple[str, ...]] | Fact[str], Fact[tuple[str, ...]] | Fact[str]], ...] = (
-        ("the GPUs", then.gpus, now.gpus), ("the driver", then.driver, now.driver),
-        ("the kernel", then.kernel, now.kernel), ("the kernel command line", then.cmdline, now.cmdline),
-        ("the PCIe links of the GPUs", then.links, now.links), ("ACS above the GPUs", then.acs, now.acs),
-        ("the IOMMU mode of the GPUs", then.iommu, now.iommu))
+    parts: tuple[tuple[str, str, Fact[tuple[str, ...]] | Fact[str], Fact[tuple[str, ...]] | Fact[str]], ...] = (
+        ("gpus", "the GPUs", then.gpus, now.gpus), ("driver", "the driver", then.driver, now.driver),
+        ("kernel", "the kernel", then.kernel, now.kernel),
+        ("cmdline", "the kernel command line", then.cmdline, now.cmdline),
+        ("links", "the PCIe links of the GPUs", then.links, now.links),
+        ("acs", "ACS above the GPUs", then.acs, now.acs),
+        ("iommu", "the IOMMU mode of the GPUs", then.iommu, now.iommu))
     found = []
-    for name, before, after in parts:
+    for part, name, before, after in parts:
         if after.value is None:
-            found.append(f"{name} cannot be read ({after.why()})")
+            found.append(Reason(Closed.UNREAD, f"{name} cannot be read ({after.why()})", part))
         elif before.value is None:
-            found.append(f"{name} could not be read when it was measured ({before.why()})")
+            text = f"{name} could not be read when it was measured ({before.why()})"
+            found.append(Reason(Closed.UNREAD_THEN, text, part))
         elif before.value != after.value:
-            found.append(_changed(name, _items(before.value), _items(after.value)))
+            text = _changed(name, _items(before.value), _items(after.value))
+            found.append(Reason(Closed.CHANGED, text, part))
     if then.nccl_file != now.nccl_file:
-        found.append(f"NCCL changed: {then.nccl_file or 'none'} then, {now.nccl_file or 'none'} now")
+        text = f"NCCL changed: {then.nccl_file or 'none'} then, {now.nccl_file or 'none'} now"
+        found.append(Reason(Closed.CHANGED, text, "nccl_file"))
     if then.image != now.image:
-        found.append(f"the image changed: {then.image[:19] or 'none'} then, {now.image[:19] or 'none'} now")
+        text = f"the image changed: {then.image[:19] or 'none'} then, {now.image[:19] or 'none'} now"
+        found.append(Reason(Closed.CHANGED, text, "image"))
     return found
 
 

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,21 @@ from ..recipes.frozen import Model
 from ..util import safe_files
 from ..util.whole_file import write_file
 
-__all__ = ["Problem", "folder_of", "problems"]
+__all__ = ["Problem", "Wrong", "folder_of", "problems"]
 
 _MEMORY = "/var/lib/tunecheck/models.json"
 _SCHEMA = "tunecheck/models/1"
 _CHUNK = 8 << 20
+
+
+class Wrong(StrEnum):
+    """What is wrong with a file of a model."""
+
+    OUTSIDE = "outside"
+    #: Somebody still writes it.
+    MOVING = "moving"
+    UNREAD = "unread"
+    OTHER_SUM = "other-sum"
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class Problem:
     """One file that is not what the recipe pins."""
 
     file: str
+    code: Wrong
     text: str
 
 
@@ -57,7 +69,7 @@ def _judged(folder: Path, files: Mapping[str, str], known: Mapping[str, Any], se
     for name, wanted in files.items():
         path = folder / name
         if not path.resolve().is_relative_to(folder.resolve()):
-            yield Problem(name, "lies outside the model's folder; copy the file itself, not a link")
+            yield Problem(name, Wrong.OUTSIDE, "lies outside the model's folder; copy the file itself, not a link")
             continue
         try:
             mark = _mark(path, wanted)
@@ -65,16 +77,17 @@ def _judged(folder: Path, files: Mapping[str, str], known: Mapping[str, Any], se
                 continue
             actual = _sum(path)
             if _mark(path, wanted) != mark:
-                yield Problem(name, "changed while it was read; wait for the copy to end")
+                yield Problem(name, Wrong.MOVING, "changed while it was read; wait for the copy to end")
                 continue
         except OSError as error:
-            yield Problem(name, f"cannot be read in {folder} ({error.strerror}); copy the model of this revision there")
+            yield Problem(name, Wrong.UNREAD, f"cannot be read in {folder} ({error.strerror}); copy the model of this "
+                          "revision there")
             continue
         if actual == wanted:
             seen[str(path)] = mark
         else:
-            yield Problem(name, f"is not the pinned file: {actual[:19]}... instead of {wanted[:19]}..., "
-                          f"{path.stat().st_size} bytes; copy it again")
+            yield Problem(name, Wrong.OTHER_SUM, f"is not the pinned file: {actual[:19]}... instead of "
+                          f"{wanted[:19]}..., {path.stat().st_size} bytes; copy it again")
 
 
 def _mark(path: Path, wanted: str) -> list[Any]:

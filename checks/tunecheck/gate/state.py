@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..facts.file_text import text
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, known, parsed
+from .reason import Closed, Reason
 
 __all__ = ["State", "differences", "state"]
 
@@ -59,15 +60,18 @@ def _gpus(host: Host) -> Fact[tuple[str, ...]]:
     return known(tuple(sorted(found)), _GPUS)
 
 
-def differences(then: State, now: State) -> list[str]:
-    """Return what of the box has changed, one sentence each; what cannot be read now counts as different."""
+def differences(then: State, now: State) -> list[Reason]:
+    """Return what of the box has changed; what cannot be read now counts as different."""
     found = []
-    for name, before, after in (("the kernel command line", then.cmdline, now.cmdline),
-                                ("the driver", then.driver, now.driver), ("the GPUs", then.gpus, now.gpus)):
+    parts: tuple[tuple[str, str, Fact[str] | Fact[tuple[str, ...]], Fact[str] | Fact[tuple[str, ...]]], ...] = (
+        ("cmdline", "the kernel command line", then.cmdline, now.cmdline),
+        ("driver", "the driver", then.driver, now.driver), ("gpus", "the GPUs", then.gpus, now.gpus))
+    for part, name, before, after in parts:
         if after.reason is not None:
-            found.append(f"{name} cannot be read ({after.why()})")
+            found.append(Reason(Closed.UNREAD, f"{name} cannot be read ({after.why()})", part))
         elif before.value != after.value:
-            found.append(f"{name} changed since: {_shown(before.value)} then, {_shown(after.value)} now")
+            text = f"{name} changed since: {_shown(before.value)} then, {_shown(after.value)} now"
+            found.append(Reason(Closed.CHANGED, text, part))
     return found
 
 

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..model.absence import Reason
 from ..parsers.text import log_lines, ustar
+from ..parsers.text.damage import Damage, DamagedError
 from . import bundle_schema
 from .absence_of_text import stored_reason
 from .answers import Answers
@@ -111,19 +112,21 @@ def load(path: str) -> Answers:
     try:
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):        # a FIFO would make us wait for ever
-            raise UsageError(f"{path}: not a file; {_EXPECTED}")
+            raise UsageError(f"{path}: not a file; {_EXPECTED}", Damage.NOT_A_FILE)
         if status.st_size > MAX_PACKED:
-            raise UsageError(f"{path}: larger than {MAX_PACKED >> 20} MiB; no recording of tunecheck is")
+            raise UsageError(f"{path}: larger than {MAX_PACKED >> 20} MiB; no recording of tunecheck is",
+                             Damage.TOO_LARGE)
         with open(path, "rb") as stream:
             packed = stream.read(MAX_PACKED + 1)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
     try:
         return unpack(packed)
     except bundle_schema.OtherVersionError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{path}: {error}", error.damage) from None
     except ValueError as error:
-        raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}") from None
+        raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}", getattr(error, "damage", None)
+                         ) from None
 
 
 def unpack(packed: bytes) -> Answers:
@@ -135,7 +138,9 @@ def unpack(packed: bytes) -> Answers:
         from .bundle_1 import unpack as unpack_1
 
         return unpack_1(packed)
-    raise ValueError("neither zstd nor gzip" if packed else "it is empty")
+    if not packed:
+        raise DamagedError(Damage.EMPTY, "it is empty")
+    raise DamagedError(Damage.NOT_PACKED, "neither zstd nor gzip")
 
 
 def _contents(packed: bytes) -> dict[str, bytes]:
@@ -149,14 +154,14 @@ def _contents(packed: bytes) -> dict[str, bytes]:
             read = _bounded(stream.read)
             for name, data in ustar.members(read, MAX_MEMBERS, MAX_MEMBER):
                 if name in found:
-                    raise ValueError(f"member {name[:120]!r} is there twice")
+                    raise DamagedError(Damage.TWICE, f"member {name[:120]!r} is there twice")
                 found[name] = data
                 if name == "manifest.json":     # before anything that a newer version may have changed
                     _check_manifest(data)
             if read(1 << 16).strip(b"\0"):
-                raise ValueError("something follows after its end")
+                raise DamagedError(Damage.MORE_BEHIND, "something follows after its end")
     except zstandard.ZstdError:
-        raise ValueError("damaged, or packed in a way that no recording is") from None
+        raise DamagedError(Damage.PACKING, "damaged, or packed in a way that no recording is") from None
     return found
 
 
@@ -167,7 +172,7 @@ def _bounded(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
         nonlocal left
         left -= size
         if left < 0:
-            raise ValueError(f"larger than {MAX_UNPACKED >> 20} MiB unpacked")
+            raise DamagedError(Damage.TOO_LARGE, f"larger than {MAX_UNPACKED >> 20} MiB unpacked")
         data = read(size)
         while len(data) < size and (more := read(size - len(data))):
             data += more
@@ -179,21 +184,21 @@ def _bounded(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
 def _check_manifest(data: bytes) -> None:
     manifest = bundle_schema.parse(data, "manifest.json")
     if not isinstance(manifest, dict):
-        raise ValueError("manifest.json holds no table")
+        raise DamagedError(Damage.NO_TABLE, "manifest.json holds no table")
     bundle_schema.check_schema(manifest, _VERSION)
     kinds = {"tunecheck": str, "created": str, "redacted": bool, "root": (bool, type(None))}
     for key, kind in kinds.items():
         if not isinstance(manifest.get(key), kind):  # type: ignore[arg-type]
-            raise ValueError(f"{key} in manifest.json is missing or of the wrong type")
+            raise DamagedError(Damage.WRONG_TYPE, f"{key} in manifest.json is missing or of the wrong type")
 
 
 def _answers(found: dict[str, bytes]) -> Answers:
     for needed in ("manifest.json", "answers.json"):
         if needed not in found:
-            raise ValueError(f"it holds no {needed}")
+            raise DamagedError(Damage.NO_MEMBER, f"it holds no {needed}")
     document = bundle_schema.parse(found.pop("answers.json"), "answers.json")
     if not isinstance(document, dict):
-        raise ValueError("answers.json holds no table")
+        raise DamagedError(Damage.NO_TABLE, "answers.json holds no table")
     nvml = {"nvml": bundle_schema.parse(found.pop("nvml.json"), "nvml.json")} if "nvml.json" in found else {}
     runs = _runs(document, found)
     reads = bundle_schema.contents(document)
@@ -201,9 +206,9 @@ def _answers(found: dict[str, bytes]) -> Answers:
     for name, data in found.items():
         if name.startswith("files/"):
             if reads.setdefault(name[5:], data) is not data:
-                raise ValueError(f"{name[5:125]!r} is there twice")
+                raise DamagedError(Damage.TWICE, f"{name[5:125]!r} is there twice")
         elif name != "manifest.json":
-            raise ValueError(f"unknown member {name[:120]!r}")
+            raise DamagedError(Damage.UNKNOWN_MEMBER, f"unknown member {name[:120]!r}")
     return Answers(reads, bundle_schema.lists(document), bundle_schema.texts(document, "realpaths"),
                    bundle_schema.reasons(document), runs, bundle_schema.table(nvml, "nvml"),
                    verb if isinstance(verb, str) else "")
@@ -219,11 +224,11 @@ def _runs(document: dict[str, Any], found: dict[str, bytes]) -> dict[tuple[str, 
             if isinstance(name, str) and name.startswith("commands/") and name in found:
                 texts.append(found.pop(name).decode("utf-8", "replace"))
             elif name is not None:
-                raise ValueError(f"runs[{number}] names an output that is not there")
+                raise DamagedError(Damage.NO_OUTPUT, f"runs[{number}] names an output that is not there")
         if isinstance(error, str) and not texts:
             result[argv] = stored_reason(error, run.get("absence"))
         elif type(code) is int and run.get("stdout") is not None:
             result[argv] = Completed(argv, code, texts[0], texts[1] if len(texts) > 1 else "")
         else:
-            raise ValueError(f"runs[{number}] has neither a result nor an error")
+            raise DamagedError(Damage.NO_RESULT, f"runs[{number}] has neither a result nor an error")
     return result

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..model.absence import Reason
 from ..parsers.text.bounds import json_of
+from ..parsers.text.damage import Damage, DamagedError
 from . import bundle_schema
 from .absence_of_text import stored_reason
 from .answers import Answers
@@ -32,22 +33,22 @@ def _unpack(packed: bytes) -> Any:
     try:
         text = unpacker.decompress(packed, _MAX_UNPACKED)
     except zlib.error:
-        raise ValueError("not gzip, or damaged") from None
+        raise DamagedError(Damage.PACKING, "not gzip, or damaged") from None
     if unpacker.unconsumed_tail:
-        raise ValueError(f"larger than {_MAX_UNPACKED >> 20} MiB unpacked")
+        raise DamagedError(Damage.TOO_LARGE, f"larger than {_MAX_UNPACKED >> 20} MiB unpacked")
     if not unpacker.eof:
-        raise ValueError("cut short")
+        raise DamagedError(Damage.CUT_SHORT, "cut short")
     return json_of(text, _MAX_UNPACKED, "its content")
 
 
 def unpack_plain(document: Any) -> Answers:
     """Return the answers in the document itself. ValueError says what is wrong with it."""
     if not isinstance(document, dict):
-        raise ValueError("it holds no table")
+        raise DamagedError(Damage.NO_TABLE, "it holds no table")
     bundle_schema.check_schema(document, 1)
     extra = set(document) - {"schema", "reads", "lists", "realpaths", "errors", "absences", "runs", "nvml"}
     if extra:
-        raise ValueError(f"unknown part {min(extra)[:60]!r}")
+        raise DamagedError(Damage.UNKNOWN_PART, f"unknown part {min(extra)[:60]!r}")
     return Answers(bundle_schema.contents(document), bundle_schema.lists(document),
                    bundle_schema.texts(document, "realpaths"), bundle_schema.reasons(document), _runs(document),
                    bundle_schema.table(document, "nvml"))
@@ -62,5 +63,5 @@ def _runs(document: dict[str, Any]) -> dict[tuple[str, ...], Completed | Reason]
         elif type(code) is int and isinstance(stdout, str) and isinstance(stderr, str):
             result[argv] = Completed(argv, code, stdout, stderr)
         else:
-            raise ValueError(f"runs[{number}] has neither a result nor an error")
+            raise DamagedError(Damage.NO_RESULT, f"runs[{number}] has neither a result nor an error")
     return result

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..model.absence import Reason
 from ..parsers.text.bounds import json_of
+from ..parsers.text.damage import Damage, DamagedError
 from .absence_of_text import stored_reasons
 
 __all__ = ["OtherVersionError", "check_schema", "commands", "contents", "lists", "parse", "reasons", "table",
@@ -19,7 +20,7 @@ __all__ = ["OtherVersionError", "check_schema", "commands", "contents", "lists",
 _MOST = 17 << 20
 
 
-class OtherVersionError(ValueError):
+class OtherVersionError(DamagedError):
     """The document is a recording, but not one that this version reads. The message is a whole sentence."""
 
 
@@ -34,18 +35,19 @@ def check_schema(document: dict[str, Any], version: int) -> None:
     schema = document.get("schema")
     found = re.fullmatch(r"tunecheck/record/([1-9]\d{0,5})", schema) if isinstance(schema, str) else None
     if not found:
-        raise ValueError(f"its schema is {str(schema)[:60]!r}, not 'tunecheck/record/{version}'")
+        raise DamagedError(Damage.OTHER_SCHEMA, f"its schema is {str(schema)[:60]!r}, not 'tunecheck/record/{version}'")
     if int(found[1]) > version:
-        raise OtherVersionError(f"made by a newer tunecheck (record/{found[1]}); update tunecheck")
+        raise OtherVersionError(Damage.NEWER, f"made by a newer tunecheck (record/{found[1]}); update tunecheck")
     if int(found[1]) < version:
-        raise OtherVersionError(f"made by an older tunecheck (record/{found[1]}); record it again with this one")
+        raise OtherVersionError(Damage.OLDER, f"made by an older tunecheck (record/{found[1]}); record it again with "
+                                "this one")
 
 
 def texts(document: dict[str, Any], part: str) -> dict[str, str]:
     """Return the part of the document that is a table of texts. It is empty where the document has no such part."""
     value = document.get(part, {})
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        raise ValueError(f"{part} is not a table of texts")
+        raise DamagedError(Damage.WRONG_TYPE, f"{part} is not a table of texts")
     return value
 
 
@@ -62,7 +64,7 @@ def contents(document: dict[str, Any]) -> dict[str, bytes]:
         try:
             result[path] = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
         except ValueError:
-            raise ValueError(f"the content of {path[:200]!r} is not base64") from None
+            raise DamagedError(Damage.NOT_BASE64, f"the content of {path[:200]!r} is not base64") from None
     return result
 
 
@@ -70,7 +72,7 @@ def lists(document: dict[str, Any]) -> dict[str, list[str]]:
     """Return ``lists``: the names in each directory, by its path."""
     value = document.get("lists", {})
     if not isinstance(value, dict) or not all(_are_texts(names) for names in value.values()):
-        raise ValueError("lists is not a table of lists of names")
+        raise DamagedError(Damage.WRONG_TYPE, "lists is not a table of lists of names")
     return value
 
 
@@ -78,7 +80,7 @@ def table(document: dict[str, Any], part: str) -> dict[str, Any] | None:
     """Return the part of the document that is a table of anything. None where the document has no such part."""
     value = document.get(part)
     if value is not None and not isinstance(value, dict):
-        raise ValueError(f"{part} is not a table")
+        raise DamagedError(Damage.WRONG_TYPE, f"{part} is not a table")
     return value
 
 
@@ -86,10 +88,10 @@ def commands(document: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[s
     """Yield ``runs``: every command with what is said about it."""
     value = document.get("runs", [])
     if not isinstance(value, list):
-        raise ValueError("runs is not a list")
+        raise DamagedError(Damage.WRONG_TYPE, "runs is not a list")
     for number, run in enumerate(value):
         if not isinstance(run, dict) or not _are_texts(run.get("argv")) or not run["argv"]:
-            raise ValueError(f"runs[{number}] names no command")
+            raise DamagedError(Damage.NO_COMMAND, f"runs[{number}] names no command")
         yield tuple(run["argv"]), run
 
 

@@ -19,13 +19,14 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from enum import Enum
 
 from ..errors import ProbeError
 from ..util.at_first_use import dataclass
 from ..util.tied import fork
 from .child import Child, let_go_of_everything_but
 
-__all__ = ["Bounds", "Confined", "DefectError", "ExceededError"]
+__all__ = ["Bounds", "Confined", "DefectError", "ExceededError", "Limit"]
 
 _HEADER = struct.Struct("!cQ")      # verdict or request, length of what follows
 _PR_SET_PDEATHSIG = 1
@@ -42,8 +43,28 @@ class Bounds:
     answer: int = 64 << 20
 
 
+class Limit(Enum):
+    """Which limit a request went beyond."""
+
+    CPU = "cpu"
+    WALL = "wall"
+    MEMORY = "memory"
+    ANSWER = "answer"
+    #: Killed: too slow, or the machine is out of memory.
+    KILLED = "killed"
+    #: A signal of its own: too much memory, or a parser that failed.
+    CRASHED = "crashed"
+    #: Who asked is ending.
+    ENDING = "ending"
+
+
 class ExceededError(Exception):
-    """The input was too much; the message names the limit and completes "refused: "."""
+    """The input was too much; ``limit`` says of what to a program. The message names the limit and completes
+    "refused: "."""
+
+    def __init__(self, limit: Limit, text: str) -> None:
+        super().__init__(text)
+        self.limit = limit
 
 
 class DefectError(Exception):
@@ -75,18 +96,18 @@ class Confined:
         ``abandon``; DefectError where the child failed."""
         with self._lock:
             if self._ended:
-                raise ExceededError("this process is ending")
+                raise ExceededError(Limit.ENDING, "this process is ending")
             child, connection = self._worker or self._start()
             until = time.monotonic() + self.bounds.wall
             try:
                 _send(connection, _HEADER.pack(b"?", len(request)) + request, until)
                 verdict, length = _HEADER.unpack(_receive(connection, _HEADER.size, until))
                 if length > self.bounds.answer:
-                    raise ExceededError(f"its answer is larger than {self.bounds.answer >> 20} MiB")
+                    raise ExceededError(Limit.ANSWER, f"its answer is larger than {self.bounds.answer >> 20} MiB")
                 found = _receive(connection, length, until)
             except TimeoutError:
                 self._end()
-                raise ExceededError(f"it takes longer than {self.bounds.wall:g} s") from None
+                raise ExceededError(Limit.WALL, f"it takes longer than {self.bounds.wall:g} s") from None
             except (OSError, EOFError):
                 raise self._fate(child) from None
             except BaseException:
@@ -96,7 +117,7 @@ class Confined:
                 return found
             self._end()
             if verdict == b"m":
-                raise ExceededError(self._memory())
+                raise ExceededError(Limit.MEMORY, self._memory())
             raise DefectError(found.decode("utf-8", "replace"))
 
     def abandon(self) -> None:
@@ -128,13 +149,14 @@ class Confined:
         status, ended = child.status, self._ended
         self._end()
         if ended:
-            return ExceededError("this process is ending")
+            return ExceededError(Limit.ENDING, "this process is ending")
         if status == -signal.SIGXCPU:
-            return ExceededError(f"it needs more than {self.bounds.cpu} s of processor time")
+            return ExceededError(Limit.CPU, f"it needs more than {self.bounds.cpu} s of processor time")
         if status in (-signal.SIGKILL, -signal.SIGALRM):
-            return ExceededError(f"it takes longer than {self.bounds.wall:g} s, or the machine is out of memory")
+            return ExceededError(Limit.KILLED,
+                                 f"it takes longer than {self.bounds.wall:g} s, or the machine is out of memory")
         if status in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
-            return ExceededError(f"{self._memory()}, or its parser failed (signal {-status})")
+            return ExceededError(Limit.CRASHED, f"{self._memory()}, or its parser failed (signal {-status})")
         return DefectError(f"its process ended ({status})")
 
     def _start(self) -> tuple[Child, socket.socket]:

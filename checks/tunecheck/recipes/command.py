@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 
 from ..model.confinement import CONFINEMENT
 from . import engines
+from .engines import NoCommandError, NoWay
 from .frozen import Model, Recipe
 
 __all__ = ["Paths", "argv", "folder", "secret"]
@@ -64,7 +65,7 @@ def secret(recipe: Recipe, key: str) -> tuple[str, str]:
     engine takes no key from a file."""
     words = engines.of(recipe.engine.name)
     if words is None:
-        raise ValueError(f"nothing is known of giving {recipe.engine.name} a key")
+        raise NoCommandError(NoWay.UNKNOWN_ENGINE, f"nothing is known of giving {recipe.engine.name} a key")
     return words.secret.file, words.secret.line.format(key=key)
 
 
@@ -73,11 +74,11 @@ def argv(recipe: Recipe, engine: str, paths: Paths | None = None) -> list[str]:
     recipe is not pinned, or the engine's command is unknown."""
     paths = paths or Paths()
     if recipe.image.image_id is None or any(model.revision is None for model in recipe.models):
-        raise ValueError(f"{recipe.id} is not pinned; run: tunecheck recipe pin {recipe.id}")
+        raise NoCommandError(NoWay.NOT_PINNED, f"{recipe.id} is not pinned; run: tunecheck recipe pin {recipe.id}")
     start = engines.start(recipe)
     if not start and paths.network == "host":
-        raise ValueError("the image's own launcher decides where it listens; on the host's network that may be every "
-                         "address: use the private one")
+        raise NoCommandError(NoWay.EVERY_ADDRESS, "the image's own launcher decides where it listens; on the "
+                             "host's network that may be every address: use the private one")
     image = recipe.image.image_id.removeprefix("sha256:")
     given, said = _secret(recipe, paths)
     inside = "127.0.0.1" if paths.network == "host" else "0.0.0.0"
@@ -95,7 +96,7 @@ def _engine(engine: str, paths: Paths) -> list[str]:
     if engine == "docker":
         return ["docker", *common, "--log-driver=local", f"--log-opt=max-size={paths.log_max_mib}m",
                 "--log-opt=max-file=2"]
-    raise ValueError(f"{engine}: expected podman or docker")
+    raise NoCommandError(NoWay.OTHER_RUNTIME, f"{engine}: expected podman or docker")
 
 
 def _gpus(recipe: Recipe, paths: Paths) -> list[str]:
@@ -106,7 +107,7 @@ def _reach(recipe: Recipe, paths: Paths) -> list[str]:
     if paths.network == "host":
         return ["--network=host"]
     if paths.network != "private":
-        raise ValueError(f"network {paths.network}: expected private or host")
+        raise NoCommandError(NoWay.OTHER_NETWORK, f"network {paths.network}: expected private or host")
     return [f"--publish={paths.bind}:{recipe.serve.port}:{recipe.serve.port}"]
 
 
@@ -138,7 +139,8 @@ def _secret(recipe: Recipe, paths: Paths) -> tuple[list[str], list[str]]:
     if words.secret.how == "env":
         return [f"--env-file={file}"], []
     if recipe.serve.command == ():
-        raise ValueError(f"nothing is known of giving the image's own launcher of {recipe.engine.name} a key")
+        raise NoCommandError(NoWay.LAUNCHER_KEY, "nothing is known of giving the image's own launcher of "
+                             f"{recipe.engine.name} a key")
     inside = f"{engines.SECRETS}/{words.secret.file}"
     return [_bind(file, inside, ",readonly")], [words.secret.how, inside]
 

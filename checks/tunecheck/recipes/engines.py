@@ -8,13 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from .frozen import Recipe
 
-__all__ = ["MODEL", "SECRETS", "Secret", "Words", "derived", "of", "repeated", "start"]
+__all__ = ["MODEL", "SECRETS", "NoCommandError", "NoWay", "Secret", "Words", "derived", "of", "repeated", "start"]
 
 #: Where things are inside the container.
 MODEL, DRAFTER, CACHE, SECRETS = "/model", "/drafter", "/cache", "/run/secrets/tunecheck"
+
+
+class NoWay(StrEnum):
+    """Why a recipe has no command line."""
+
+    NOT_PINNED = "not-pinned"
+    UNKNOWN_ENGINE = "unknown-engine"
+    OTHER_RUNTIME = "other-runtime"
+    OTHER_NETWORK = "other-network"
+    #: The image's own launcher might listen on every address of the host.
+    EVERY_ADDRESS = "every-address"
+    LAUNCHER_KEY = "launcher-key"
+
+
+class NoCommandError(ValueError):
+    """A recipe that cannot be started like this; ``why`` says the reason to a program."""
+
+    def __init__(self, why: NoWay, text: str) -> None:
+        self.why = why
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,8 @@ def start(recipe: Recipe) -> tuple[str, ...]:
         return recipe.serve.command
     words = of(recipe.engine.name)
     if words is None:
-        raise ValueError(f"nothing is known of starting {recipe.engine.name}; state serve.command")
+        raise NoCommandError(NoWay.UNKNOWN_ENGINE,
+                             f"nothing is known of starting {recipe.engine.name}; state serve.command")
     return words.start
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from .lock import LockedModel
+from .unpinned import Unpinned
 
 __all__ = ["resolve"]
 
@@ -25,9 +26,10 @@ def resolve(model: str, folder: str, include: Sequence[str] | None = None) -> Lo
         files = {name: _sum(base / name) for name in names
                  if include is None or any(fnmatch.fnmatchcase(name, glob) for glob in include)}
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{folder}: cannot be read ({error.strerror})", Unpinned.UNREAD) from None
     if not files:
-        raise UsageError(f"{folder}: holds no {' or '.join(include or ['file'])}; expected the model's files")
+        raise UsageError(f"{folder}: holds no {' or '.join(include or ['file'])}; expected the model's files",
+                         Unpinned.NO_FILES)
     lines = "".join(f"{value.removeprefix('sha256:')}  {name}\n" for name, value in files.items())
     return LockedModel(model, "a folder", hashlib.sha256(lines.encode()).hexdigest()[:40], files)
 

@@ -8,12 +8,13 @@ import ipaddress
 import json
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 
 from ..errors import SpecError, UsageError
 from .frozen import Recipe
 
-__all__ = ["ID_FILE", "NAME", "exec_line", "hand_off", "main", "servable"]
+__all__ = ["ID_FILE", "NAME", "Unserved", "exec_line", "hand_off", "main", "servable"]
 
 NAME = "tunecheck-inference"
 #: The container's id, kept while the unit runs (its RuntimeDirectory): podman finds it by that, renamed or not.
@@ -21,6 +22,13 @@ ID_FILE = f"/run/{NAME}/container.id"
 _CACHE = "tunecheck/jit"
 #: Beyond what the engine may take to be ready: the first sums of a model (hundreds of GB at 1 GB/s) and the acceptance.
 _MORE_SECONDS = 1800
+
+
+class Unserved(StrEnum):
+    """Why a recipe is not handed to a box."""
+
+    DRAFT = "draft"
+    RULE = "rule"
 
 
 def servable(which: str, lock: str | None) -> Recipe:
@@ -31,11 +39,12 @@ def servable(which: str, lock: str | None) -> Recipe:
     found = load(which, lock)
     frozen = found.frozen
     if frozen.status == "draft" or found.source.serve.args is None:
-        raise UsageError(f"{which}: is a draft, and a draft is never served; run: tunecheck recipe pin {which}")
+        raise UsageError(f"{which}: is a draft, and a draft is never served; run: tunecheck recipe pin {which}",
+                         Unserved.DRAFT)
     for each in judge(frozen):
         if each.outcome == "reject":
             reason = f", or state overrides.{each.rule.id} with a reason" if each.rule.overridable else ""
-            raise UsageError(f"{which}: {each.message}; correct it{reason}")
+            raise UsageError(f"{which}: {each.message}; correct it{reason}", Unserved.RULE)
     return frozen
 
 

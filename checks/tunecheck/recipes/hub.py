@@ -21,6 +21,7 @@ from typing import Any
 
 from ..errors import ProbeError, UsageError
 from .lock import LockedModel
+from .unpinned import Unpinned
 
 __all__ = ["resolve"]
 
@@ -47,10 +48,11 @@ class _Hub:
         self.base = os.environ.get("HF_ENDPOINT", _ENDPOINT).rstrip("/")
         parts = urllib.parse.urlsplit(self.base)
         if parts.scheme not in ("https", "http") or not parts.netloc:
-            raise UsageError(f"HF_ENDPOINT is {self.base}; expected a URL such as {_ENDPOINT}")
+            raise UsageError(f"HF_ENDPOINT is {self.base}; expected a URL such as {_ENDPOINT}", Unpinned.NOT_A_URL)
         self._token = os.environ.get("HF_TOKEN", "").strip()
         if self._token and parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-            raise UsageError(f"HF_ENDPOINT is {self.base}: HF_TOKEN is not sent without TLS; use https, or unset it")
+            raise UsageError(f"HF_ENDPOINT is {self.base}: HF_TOKEN is not sent without TLS; use https, or unset it",
+                             Unpinned.NO_TLS)
         self._opener = urllib.request.build_opener(_Redirects())
         self._until = time.monotonic() + _ALL_SECONDS
         self.fetched = 0
@@ -66,22 +68,25 @@ class _Hub:
                 while block := answer.read(1 << 20):
                     content += block
                     if len(content) > limit:
-                        raise ProbeError(f"{url}: more than {limit >> 20} MiB; that is no answer of a hub")
+                        raise ProbeError(f"{url}: more than {limit >> 20} MiB; that is no answer of a hub",
+                                         Unpinned.TOO_LARGE)
                     if time.monotonic() > self._until:
-                        raise ProbeError(f"{url}: the hub took longer than {_ALL_SECONDS:g} s in all; try again")
+                        raise ProbeError(f"{url}: the hub took longer than {_ALL_SECONDS:g} s in all; try again",
+                                         Unpinned.TOO_SLOW)
                 link = answer.headers.get("Link") or ""
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
                 raise UsageError(f"{url}: the hub says {error.code}; accept the model's terms there and set HF_TOKEN"
-                                 ) from None
+                                 , Unpinned.REFUSED) from None
             if error.code == 404:
-                raise UsageError(f"{url}: the hub has no such model or revision; correct model.id") from None
-            raise ProbeError(f"{url}: the hub says {error.code}; try again later") from None
+                raise UsageError(f"{url}: the hub has no such model or revision; correct model.id",
+                                 Unpinned.NO_MODEL) from None
+            raise ProbeError(f"{url}: the hub says {error.code}; try again later", Unpinned.FAILED) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise ProbeError(f"{url}: the hub does not answer ({reason}); check the network, or set HF_ENDPOINT"
-                             ) from None
+                             , Unpinned.NO_ANSWER) from None
         return bytes(content), link
 
     def json(self, url: str) -> tuple[Any, str]:
@@ -89,7 +94,7 @@ class _Hub:
         try:
             return json.loads(content), link
         except (ValueError, RecursionError):
-            raise ProbeError(f"{url}: the hub's answer is not JSON; is HF_ENDPOINT a hub?") from None
+            raise ProbeError(f"{url}: the hub's answer is not JSON; is HF_ENDPOINT a hub?", Unpinned.NOT_JSON) from None
 
 
 def resolve(model: str, revision: str, include: Sequence[str] | None = None) -> LockedModel:
@@ -100,12 +105,12 @@ def resolve(model: str, revision: str, include: Sequence[str] | None = None) -> 
     about, _ = hub.json(f"{hub.base}/api/models/{model}/revision/{quoted}")
     commit = about.get("sha") if isinstance(about, dict) else None
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
-        raise ProbeError(f"{model}@{revision}: the hub names no commit of 40 hex digits")
+        raise ProbeError(f"{model}@{revision}: the hub names no commit of 40 hex digits", Unpinned.NO_COMMIT)
     files = {path: _sum(hub, model, commit, path, entry) for path, entry in _tree(hub, model, commit)
              if include is None or any(fnmatch.fnmatchcase(path, glob) for glob in include)}
     if not files:
         raise UsageError(f"{model}@{commit[:12]}: none of its files is {' or '.join(include or ['there'])}; correct "
-                         "model.include")
+                         "model.include", Unpinned.NO_FILES)
     return LockedModel(model, f"{model}@{revision}", commit, files)
 
 
@@ -115,15 +120,16 @@ def _tree(hub: _Hub, model: str, commit: str) -> Iterator[tuple[str, dict[str, A
     while url:
         page, link = hub.json(url)
         if not isinstance(page, list):
-            raise ProbeError(f"{url}: the hub's answer is no list of files")
+            raise ProbeError(f"{url}: the hub's answer is no list of files", Unpinned.NO_LIST)
         for entry in page:
             path = entry.get("path") if isinstance(entry, dict) else None
             if not isinstance(path, str) or entry.get("type") == "directory":
                 continue
             count += 1
             if count > _FILES or _unsafe(path):
-                raise ProbeError(f"{model}@{commit[:12]}: " + (
-                    f"more than {_FILES} files" if count > _FILES else f"the file name {path[:80]!r} is no usable one"))
+                code, text = ((Unpinned.TOO_MANY_FILES, f"more than {_FILES} files") if count > _FILES else
+                              (Unpinned.BAD_NAME, f"the file name {path[:80]!r} is no usable one"))
+                raise ProbeError(f"{model}@{commit[:12]}: {text}", code)
             yield path, entry
         following = _NEXT.search(link)
         url = urllib.parse.urljoin(url, following[1]) if following else None
@@ -138,16 +144,17 @@ def _sum(hub: _Hub, model: str, commit: str, path: str, entry: dict[str, Any]) -
     if isinstance(large, dict):
         stated = str(large.get("oid", "")).removeprefix("sha256:")
         if not _SUM.fullmatch(stated):
-            raise ProbeError(f"{model}: the hub states no SHA-256 of {path}")
+            raise ProbeError(f"{model}: the hub states no SHA-256 of {path}", Unpinned.NO_SUM)
         return f"sha256:{stated}"
     size = entry.get("size")
     if not isinstance(size, int) or size > _FILE_BYTES or hub.fetched + size > _ALL_BYTES:
         raise ProbeError(f"{model}: {path} of {size} bytes has no SHA-256 at the hub and is too large to fetch; leave "
-                         "it out with model.include")
+                         "it out with model.include", Unpinned.TOO_LARGE_TO_SUM)
     content, _ = hub.get(f"{hub.base}/{model}/resolve/{commit}/{urllib.parse.quote(path)}", _FILE_BYTES)
     hub.fetched += len(content)
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
     if blob != entry.get("oid"):
         raise ProbeError(f"{model}: {path} arrived as git object {blob[:12]}, the tree says "
-                         f"{str(entry.get('oid'))[:12]}; something between here and the hub changes files")
+                         f"{str(entry.get('oid'))[:12]}; something between here and the hub changes files",
+                         Unpinned.ALTERED)
     return f"sha256:{hashlib.sha256(content).hexdigest()}"

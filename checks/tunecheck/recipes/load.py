@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CONTROL_NODE, SpecError, UsageError
+from ..errors import CONTROL_NODE, Flaw, SpecError, UsageError
 from .frozen import SCHEMA, Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
 from .lock import Lock, lock_beside, read_lock
-from .refusals import clashes, of_model
+from .refusals import Clash, Refusal, clashes, of_model
 
 if TYPE_CHECKING:
     from .model import Source
@@ -46,20 +46,21 @@ def load(which: str, lock_file: str | None = None, pinned: bool = True) -> Loade
     path = _FOLDER / f"{which}.yml" if re.fullmatch(r"[a-z0-9-]+", which) else Path(which)
     if path.parent == _FOLDER and not path.is_file():
         raise UsageError(f"{which}: no such recipe; known are {', '.join(names())}; or name a file: "
-                         f"./{which}.yml")
+                         f"./{which}.yml", Flaw.MISSING)
     source = _parsed(path)
     if path.stem != source.id:
-        raise SpecError([f"{path}: id is {source.id!r}, the file's name says {path.stem!r}; they must be the same"])
+        raise SpecError([f"{path}: id is {source.id!r}, the file's name says {path.stem!r}; they must be the same"],
+                        codes=(Clash.OTHER_NAME,))
     beside = lock_beside(path)
     place = Path(lock_file) if lock_file else beside if pinned and beside.is_file() else None
     lock = read_lock(place) if place else None
     if lock is not None and lock.recipe != source.id:
         raise UsageError(f"{place}: is the lock of {lock.recipe}, not of {source.id}; run: tunecheck recipe pin "
-                         f"{which}")
+                         f"{which}", Flaw.OF_ANOTHER)
     loaded = Loaded(path, source, lock)
     problems = clashes(source, lock)
     if problems:
-        raise SpecError([f"{path}: {problem}" for problem in problems])
+        raise _refused(path, problems)
     return loaded
 
 
@@ -75,24 +76,29 @@ def _parsed(path: Path) -> Source:
                          ) from None
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no recipe is")
+            raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no recipe is", Flaw.TOO_LARGE)
         data: Any = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}); known recipes: tunecheck recipe list") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); known recipes: tunecheck recipe list",
+                         Flaw.UNREAD) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
-        raise SpecError([f"{path}: is not YAML{where} ({getattr(error, 'problem', None) or type(error).__name__})"]
-                        ) from None
+        raise SpecError([f"{path}: is not YAML{where} ({getattr(error, 'problem', None) or type(error).__name__})"],
+                        Flaw.NOT_YAML) from None
     if isinstance(data, dict) and data.get("schema") == SCHEMA:
         raise UsageError(f"{path}: is a frozen recipe ({SCHEMA}), which a box serves; give the recipe it was rendered "
-                         "from: its id, or its .yml")
+                         "from: its id, or its .yml", Flaw.OTHER_KIND)
     if not isinstance(data, dict):
-        raise SpecError([f"{path}: expected a mapping with id, engine, image, model, ..."])
+        raise SpecError([f"{path}: expected a mapping with id, engine, image, model, ..."], Flaw.WRONG_TYPE)
     try:
         return Source.model_validate(data)
     except ValidationError as error:
-        raise SpecError([f"{path}: {problem}" for problem in of_model(error)]) from None
+        raise _refused(path, of_model(error)) from None
+
+
+def _refused(path: Path, problems: list[Refusal]) -> SpecError:
+    return SpecError([f"{path}: {each.text}" for each in problems], codes=tuple(each.code for each in problems))
 
 
 def _frozen(source: Source, lock: Lock | None) -> Recipe:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from . import folder, hub, registry
 from .lock import Lock
+from .unpinned import Unpinned
 
 if TYPE_CHECKING:
     from ..host import Host
@@ -22,24 +23,25 @@ def pin(host: Host, source: Source, engine: str, model_folder: str | None, revis
     where the recipe leaves open what would be pinned."""
     if source.image.ref is None:
         raise UsageError(f"{source.id}: image.ref is null: nobody published the image; state registry/path:tag in a "
-                         "copy of the recipe")
+                         "copy of the recipe", Unpinned.NOT_STATED)
     if source.serve.args is None:
         raise UsageError(f"{source.id}: serve.args is null: nobody published the command line; state it in a copy of "
-                         "the recipe")
+                         "the recipe", Unpinned.NOT_STATED)
     if revision is not None and source.model.revision is not None and revision != source.model.revision:
-        raise UsageError(f"{source.id}: states model.revision {source.model.revision}; change it there")
+        raise UsageError(f"{source.id}: states model.revision {source.model.revision}; change it there",
+                         Unpinned.OTHER_REVISION)
     image = registry.resolve(host, source.image.ref, engine)
     for name, stated, found in (("digest", source.image.digest, image.digest),
                                 ("image_id", source.image.image_id, image.image_id)):
         if stated is not None and stated != found:
             raise UsageError(f"{source.id}: states image.{name} {stated}, {source.image.ref} has {found} now; name the "
-                             "image by its digest")
+                             "image by its digest", Unpinned.OTHER_IMAGE)
     wanted, include = source.model, source.model.include
     model = folder.resolve(wanted.id, model_folder, include) if model_folder else hub.resolve(
         wanted.id, revision or wanted.revision or "main", include)
     if wanted.entry is not None and wanted.entry not in model.files:
         raise UsageError(f"{source.id}: model.entry {wanted.entry} is none of the model's files: "
-                         f"{', '.join(list(model.files)[:5])}")
+                         f"{', '.join(list(model.files)[:5])}", Unpinned.NO_ENTRY)
     extra = source.speculative.drafter
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Lock(source.id, created, image, model, hub.resolve(extra, "main") if extra else None)

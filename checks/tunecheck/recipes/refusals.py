@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,27 @@ if TYPE_CHECKING:
     from .lock import Lock
     from .model import Source
 
-__all__ = ["clashes", "of_model"]
+__all__ = ["Clash", "Refusal", "clashes", "of_model"]
+
+
+class Clash(StrEnum):
+    """Which fields contradict each other, or their lock."""
+
+    OTHER_NAME = "other-name"
+    NO_SUCH_RULE = "no-such-rule"
+    NOT_OVERRIDABLE = "not-overridable"
+    DERIVED = "derived"
+    VERSION_TWICE = "version-twice"
+    NOT_COPIED = "not-copied"
+    OTHER_LOCK = "other-lock"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """``code``: a Clash, or pydantic's name of what is wrong with one field: missing, extra_forbidden, ..."""
+
+    code: str
+    text: str
 
 _WORDS = {
     "string_type": "text in quotes", "int_type": "a whole number without quotes", "float_type": "a number",
@@ -35,9 +57,9 @@ _PATTERNS = {
 }
 
 
-def of_model(error: ValidationError) -> list[str]:
-    """Return one sentence per field that pydantic refused; of a union's alternatives the first."""
-    found: dict[str, str] = {}
+def of_model(error: ValidationError) -> list[Refusal]:
+    """Return each field that pydantic refused; of a union's alternatives the first."""
+    found: dict[str, Refusal] = {}
     for detail in error.errors(include_url=False):
         place = [str(part) for part in detail["loc"] if part != "[key]"]
         path, kind, value = ".".join(place), detail["type"], detail["input"]
@@ -47,7 +69,7 @@ def of_model(error: ValidationError) -> list[str]:
             text = "is an unknown key; docs/recipes.md lists the fields"
         else:
             text = f"is {json.dumps(value, default=str)[:80]}; expected {_expected(kind, place, detail.get('ctx', {}))}"
-        found.setdefault(path, f"{path} {text}")
+        found.setdefault(path, Refusal(kind, f"{path} {text}"))
     return list(found.values())
 
 
@@ -63,21 +85,23 @@ def _expected(kind: str, place: list[str], context: dict[str, object]) -> str:
     return _WORDS.get(kind, kind.replace("_", " "))
 
 
-def clashes(source: Source, lock: Lock | None) -> list[str]:
-    """Return one sentence for each contradiction between fields that are valid by themselves."""
-    found = [f"overrides.{rule}: no such rule; known are {', '.join(RULES)}" for rule in source.overrides
-             if rule not in RULES]
-    found += [f"overrides.{rule}: this rule cannot be overridden; remove it" for rule in source.overrides
-              if rule in RULES and not RULES[rule].overridable]
+def clashes(source: Source, lock: Lock | None) -> list[Refusal]:
+    """Return each contradiction between fields that are valid by themselves."""
+    found = [Refusal(Clash.NO_SUCH_RULE, f"overrides.{rule}: no such rule; known are {', '.join(RULES)}")
+             for rule in source.overrides if rule not in RULES]
+    found += [Refusal(Clash.NOT_OVERRIDABLE, f"overrides.{rule}: this rule cannot be overridden; remove it")
+              for rule in source.overrides if rule in RULES and not RULES[rule].overridable]
     if source.serve.command is None or source.serve.command:
-        found += [f"serve.args: {word} is derived from {field}; remove it" for word, field in
+        found += [Refusal(Clash.DERIVED, f"serve.args: {word} is derived from {field}; remove it") for word, field in
                   engines.repeated(source.engine.name, source.serve.args or ())]
     if source.engine.version is not None and source.engine.versions is not None:
-        found.append(f"engine.versions is {source.engine.versions}, engine.version {source.engine.version}: the "
-                     "version says it already; remove the bounds")
+        text = (f"engine.versions is {source.engine.versions}, engine.version {source.engine.version}: the version "
+                "says it already; remove the bounds")
+        found.append(Refusal(Clash.VERSION_TWICE, text))
     globs, entry = source.model.include, source.model.entry
     if globs is not None and entry is not None and not any(fnmatchcase(entry, glob) for glob in globs):
-        found.append(f"model.entry {entry} is not among model.include {', '.join(globs)}: it would not be copied")
+        text = f"model.entry {entry} is not among model.include {', '.join(globs)}: it would not be copied"
+        found.append(Refusal(Clash.NOT_COPIED, text))
     if lock is None:
         return found
     stated = [("image.digest", source.image.digest, lock.image.digest),
@@ -88,7 +112,8 @@ def clashes(source: Source, lock: Lock | None) -> list[str]:
     again = "run: tunecheck recipe pin"
     for field, here, there in stated:
         if here != there and (here is not None or field == "speculative.drafter"):
-            found.append(f"{field} is {here}, its lock says {there}; {again}")
+            found.append(Refusal(Clash.OTHER_LOCK, f"{field} is {here}, its lock says {there}; {again}"))
     if source.image.ref is not None and source.image.ref != lock.image.asked:
-        found.append(f"image.ref is {source.image.ref}, its lock resolved {lock.image.asked}; {again}")
+        text = f"image.ref is {source.image.ref}, its lock resolved {lock.image.asked}; {again}"
+        found.append(Refusal(Clash.OTHER_LOCK, text))
     return found

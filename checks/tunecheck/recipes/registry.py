@@ -12,6 +12,7 @@ from ..errors import ProbeError, UsageError
 from ..host import Host, Unreadable
 from ..model.absence import Absence
 from .lock import LockedImage
+from .unpinned import Unpinned
 
 __all__ = ["resolve"]
 
@@ -31,7 +32,7 @@ def resolve(host: Host, ref: str, engine: str = "podman") -> LockedImage:
         return _stored(host, ref, engine)
     digest = _text(host, ref, "--format", "{{.Digest}}").strip()
     if not _DIGEST.fullmatch(digest):
-        raise ProbeError(f"{ref}: skopeo gave no digest but {digest[:60]!r}")
+        raise ProbeError(f"{ref}: skopeo gave no digest but {digest[:60]!r}", Unpinned.NO_DIGEST)
     repository = _repository(ref)
     manifest = _manifest(host, f"{repository}@{digest}")
     if manifest.get("mediaType") in _LISTS or "manifests" in manifest:
@@ -39,7 +40,8 @@ def resolve(host: Host, ref: str, engine: str = "podman") -> LockedImage:
         manifest = _manifest(host, f"{repository}@{digest}")
     found = manifest.get("config", {}).get("digest") if isinstance(manifest.get("config"), dict) else None
     if not isinstance(found, str) or not _DIGEST.fullmatch(found):
-        raise ProbeError(f"{ref}: its manifest {digest[:19]} names no configuration; expected schema 2 or OCI")
+        raise ProbeError(f"{ref}: its manifest {digest[:19]} names no configuration; expected schema 2 or OCI",
+                         Unpinned.NO_MANIFEST)
     return LockedImage(ref, digest, found)
 
 
@@ -57,16 +59,17 @@ def _of_platform(ref: str, manifest: dict[str, Any]) -> str:
         seen.append(f"{platform.get('os')}/{platform.get('architecture')}")
         if seen[-1] == "linux/amd64" and _DIGEST.fullmatch(str(each.get("digest"))):
             return str(each["digest"])
-    raise UsageError(f"{ref}: has no image for linux/amd64, only for {', '.join(seen) or 'nothing'}")
+    raise UsageError(f"{ref}: has no image for linux/amd64, only for {', '.join(seen) or 'nothing'}",
+                     Unpinned.OTHER_PLATFORM)
 
 
 def _manifest(host: Host, ref: str) -> dict[str, Any]:
     try:
         found = json.loads(_text(host, ref, "--raw"))
     except (ValueError, RecursionError):
-        raise ProbeError(f"{ref}: its manifest is not JSON") from None
+        raise ProbeError(f"{ref}: its manifest is not JSON", Unpinned.NOT_JSON) from None
     if not isinstance(found, dict):
-        raise ProbeError(f"{ref}: its manifest is no object")
+        raise ProbeError(f"{ref}: its manifest is no object", Unpinned.NO_MANIFEST)
     return found
 
 
@@ -84,9 +87,10 @@ def _stored(host: Host, ref: str, engine: str) -> LockedImage:
     image_id = f"sha256:{image_id.removeprefix('sha256:')}"
     digest = _DIGEST.search(rest)
     if not _DIGEST.fullmatch(image_id):
-        raise ProbeError(f"{ref}: {engine} gave no image id but {said[:60]!r}")
+        raise ProbeError(f"{ref}: {engine} gave no image id but {said[:60]!r}", Unpinned.NO_IMAGE_ID)
     if digest is None:
-        raise UsageError(f"{ref}: {engine} has it without a digest; push it to a registry and pin that name")
+        raise UsageError(f"{ref}: {engine} has it without a digest; push it to a registry and pin that name",
+                         Unpinned.NO_DIGEST)
     return LockedImage(ref, digest[0], image_id)
 
 
@@ -96,10 +100,12 @@ def _run(host: Host, argv: tuple[str, ...], ref: str, tool: str) -> str:
     except Unreadable as error:
         missing = error.absence is Absence.NOT_PRESENT
         raise ProbeError(f"{ref}: {tool} is not installed; run: apt-get install {tool}" if missing
-                         else f"{ref}: {tool}: {error.reason}") from None
+                         else f"{ref}: {tool}: {error.reason}",
+                         Unpinned.NO_TOOL if missing else Unpinned.UNREAD) from None
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no answer"])[-1][:300]
         if re.search(r"manifest unknown|not known|no such image|name unknown|repository name not known", said, re.I):
-            raise UsageError(f"{ref}: there is no such image ({said}); correct image.ref")
-        raise ProbeError(f"{ref}: {tool} could not ask ({said}); log in, or check the name and the network")
+            raise UsageError(f"{ref}: there is no such image ({said}); correct image.ref", Unpinned.NO_IMAGE)
+        raise ProbeError(f"{ref}: {tool} could not ask ({said}); log in, or check the name and the network",
+                         Unpinned.FAILED)
     return done.stdout

@@ -12,8 +12,9 @@ import contextlib
 import errno
 import os
 import stat
+from enum import Enum
 
-__all__ = ["MOST", "UnsafeFileError", "folder_of", "read", "read_beneath", "replace", "replace_at", "shared",
+__all__ = ["MOST", "Danger", "UnsafeFileError", "folder_of", "read", "read_beneath", "replace", "replace_at", "shared",
            "write_special"]
 
 #: No file that is read whole comes near.
@@ -22,11 +23,30 @@ MOST = 16 << 20
 _LINKS = 40
 
 
-class UnsafeFileError(OSError):
-    """The file is there and must not be used; ``strerror`` says why."""
+class Danger(Enum):
+    """Why a file must not be used."""
 
-    def __init__(self, path: str, why: str) -> None:
+    LINK = "link"
+    NOT_REGULAR = "not-regular"
+    #: It belongs to another user, others may write it, or others may put another one in its folder.
+    OWNER = "owner"
+    MODE = "mode"
+    FOLDER = "folder"
+    #: Nothing can be read there without waiting.
+    NOTHING_NOW = "nothing-now"
+    TOO_LARGE = "too-large"
+    #: The name leads out of the folder.
+    OUTSIDE = "outside"
+    #: Another user has put it, or a link on the way to it, where others may write.
+    PLANTED = "planted"
+
+
+class UnsafeFileError(OSError):
+    """The file is there and must not be used; ``danger`` says why to a program, ``strerror`` to people."""
+
+    def __init__(self, path: str, danger: Danger, why: str) -> None:
         super().__init__(errno.EPERM, why, path)
+        self.danger = danger
 
 
 def _ours(owner: int) -> bool:
@@ -49,16 +69,16 @@ def read(path: str, most: int = MOST, follow: bool = True, ours: bool = False, a
         descriptor = os.open(path, flags, dir_fd=at)
     except OSError as error:
         if error.errno == errno.ELOOP and not follow:
-            raise UnsafeFileError(path, "a link, not a regular file") from None
+            raise UnsafeFileError(path, Danger.LINK, "a link, not a regular file") from None
         if error.errno == errno.ENXIO:      # a socket
-            raise UnsafeFileError(path, "not a regular file") from None
+            raise UnsafeFileError(path, Danger.NOT_REGULAR, "not a regular file") from None
         raise
     try:
         info = os.fstat(descriptor)
         if stat.S_ISDIR(info.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(info.st_mode):
-            raise UnsafeFileError(path, "not a regular file")
+            raise UnsafeFileError(path, Danger.NOT_REGULAR, "not a regular file")
         if ours:
             _of_us(path, info, at)
         return _bounded(path, descriptor, most)
@@ -69,9 +89,10 @@ def read(path: str, most: int = MOST, follow: bool = True, ours: bool = False, a
 def _of_us(path: str, info: os.stat_result, at: int | None) -> None:
     if not _ours(info.st_uid):
         wanted = "root" if os.geteuid() == 0 else f"root or user {os.geteuid()}"
-        raise UnsafeFileError(path, f"owned by user {info.st_uid}; expected {wanted}")
+        raise UnsafeFileError(path, Danger.OWNER, f"owned by user {info.st_uid}; expected {wanted}")
     if info.st_mode & 0o022:
-        raise UnsafeFileError(path, f"others than its owner may write it (mode {stat.S_IMODE(info.st_mode):04o})")
+        mode = f"{stat.S_IMODE(info.st_mode):04o}"
+        raise UnsafeFileError(path, Danger.MODE, f"others than its owner may write it (mode {mode})")
     head, slash, _ = path.rpartition("/")
     above = os.open((head or "/") if slash else ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
     try:
@@ -80,7 +101,7 @@ def _of_us(path: str, info: os.stat_result, at: int | None) -> None:
         os.close(above)
     # In a sticky folder nobody can take away what is another one's.
     if shared(folder) and not (_ours(folder.st_uid) and folder.st_mode & stat.S_ISVTX):
-        raise UnsafeFileError(path, "others than root may put another file in its folder")
+        raise UnsafeFileError(path, Danger.FOLDER, "others than root may put another file in its folder")
 
 
 def _bounded(path: str, descriptor: int, most: int) -> bytes:
@@ -89,13 +110,13 @@ def _bounded(path: str, descriptor: int, most: int) -> bytes:
         try:
             chunk = os.read(descriptor, min(1 << 16, most + 1 - len(content)))
         except BlockingIOError:
-            raise UnsafeFileError(path, "nothing to read there now") from None
+            raise UnsafeFileError(path, Danger.NOTHING_NOW, "nothing to read there now") from None
         if not chunk:
             return bytes(content)
         content += chunk
         if len(content) > most:
             size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most} bytes"
-            raise UnsafeFileError(path, f"larger than {size}")
+            raise UnsafeFileError(path, Danger.TOO_LARGE, f"larger than {size}")
 
 
 def read_beneath(folder: str, name: str, most: int = MOST) -> bytes:
@@ -104,7 +125,7 @@ def read_beneath(folder: str, name: str, most: int = MOST) -> bytes:
     otherwise."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if not parts or ".." in parts:
-        raise UnsafeFileError(name, "not a name in a folder")
+        raise UnsafeFileError(name, Danger.OUTSIDE, "not a name in a folder")
     at = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
@@ -167,7 +188,8 @@ def write_special(path: str, content: bytes) -> None:
     try:
         info = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if not _ours(info.st_uid) and shared(os.fstat(folder)):
-            raise UnsafeFileError(path, f"{name} belongs to another user, in a folder that others may write")
+            raise UnsafeFileError(path, Danger.PLANTED,
+                                  f"{name} belongs to another user, in a folder that others may write")
         descriptor = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY, dir_fd=folder)
     finally:
         os.close(folder)
@@ -223,5 +245,5 @@ def folder_of(path: str) -> tuple[int, str]:
 def _follow(path: str, part: str, folder: int) -> None:
     """Check a link that is to be followed. UnsafeFileError where another user may have put it there."""
     if not _ours(os.stat(part, dir_fd=folder, follow_symlinks=False).st_uid) and shared(os.fstat(folder)):
-        raise UnsafeFileError(path, f"{part} is a link of another user in a folder that others may write; it is not "
-                              "followed")
+        raise UnsafeFileError(path, Danger.PLANTED,
+                              f"{part} is a link of another user in a folder that others may write; it is not followed")

@@ -48,7 +48,7 @@ def _no_strange_link(path: str) -> None:
     try:
         os.close(folder_of(path)[0])
     except UnsafeFileError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); {_elsewhere()}") from None
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); {_elsewhere()}", error.danger) from None
     except (OSError, ValueError):
         return      # which the checks below name better
 
@@ -69,7 +69,8 @@ def write_file(path: str, content: bytes, mode: int | None = None, what: str = "
         else:
             write_special(path, content)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved") from None
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved",
+                         getattr(error, "danger", None)) from None
     written.append(path)
 
 

@@ -14,6 +14,7 @@ from tunecheck.errors import Flaw, UsageError
 from tunecheck.facts.measured_pass import Key, MeasuredPass, measurable
 from tunecheck.gate import judge, measured
 from tunecheck.gate.key import differences, key, library
+from tunecheck.gate.reason import Closed, Reason
 from tunecheck.gate.state import State
 from tunecheck.host import Completed, Unreadable
 from tunecheck.model.absence import Absence
@@ -34,7 +35,7 @@ FOUND = MeasuredPass(0, (), "quick", "image", KEY, "boot-1", 100.0, "2026-11-22T
 NOW = State(known("boot-1", ""), known(1000.0, ""), KEY.cmdline, KEY.driver, KEY.gpus)
 
 
-def reasons(found: MeasuredPass = FOUND, now: Key = KEY, state: State = NOW, this_boot: bool = True) -> list[str]:
+def reasons(found: MeasuredPass = FOUND, now: Key = KEY, state: State = NOW, this_boot: bool = True) -> list[Reason]:
     return judge.of_measured(found, now, state, this_boot)
 
 
@@ -54,18 +55,18 @@ def test_what_holds() -> None:
 #: Each part of the key, as it is after something happened to the box, and what the gate names: then, and now.
 CHANGES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "gpus": (known(("0000:03:00.0 GPU-aaaaaaaa", "0000:04:00.0 GPU-cccccccc"), ""),
-             ("GPUs", "0000:04:00.0 GPU-bbbbbbbb", "0000:04:00.0 GPU-cccccccc")),
-    "driver": (known("580.95.05", ""), ("driver", "595.71.05", "580.95.05")),
-    "kernel": (known("6.12.9", ""), ("kernel", "6.12.1", "6.12.9")),
-    "cmdline": (known("root=/dev/vda iommu=pt pcie_aspm=off quiet", ""), ("kernel command line", "pcie_aspm=off")),
+             ("0000:04:00.0 GPU-bbbbbbbb", "0000:04:00.0 GPU-cccccccc")),
+    "driver": (known("580.95.05", ""), ("595.71.05", "580.95.05")),
+    "kernel": (known("6.12.9", ""), ("6.12.1", "6.12.9")),
+    "cmdline": (known("root=/dev/vda iommu=pt pcie_aspm=off quiet", ""), ("pcie_aspm=off",)),
     "links": (known(("0000:02:00.0-0000:03:00.0 x16 Gen5", "0000:02:01.0-0000:04:00.0 x8 Gen5"), ""),
               ("0000:02:01.0-0000:04:00.0 x16 Gen5", "0000:02:01.0-0000:04:00.0 x8 Gen5")),
     "acs": (known(("0000:02:00.0 0x0000", "0000:02:01.0 0x001d"), ""),
-            ("ACS", "0000:02:01.0 0x0000", "0000:02:01.0 0x001d")),
-    "iommu": (known(("0000:03:00.0 DMA-FQ", "0000:04:00.0 DMA-FQ"), ""), ("IOMMU", "DMA-FQ")),
+            ("0000:02:01.0 0x0000", "0000:02:01.0 0x001d")),
+    "iommu": (known(("0000:03:00.0 DMA-FQ", "0000:04:00.0 DMA-FQ"), ""), ("DMA-FQ",)),
     "nccl_file": ("/usr/lib/libnccl.so.2 101 300",
-                  ("NCCL", "/usr/lib/libnccl.so.2 100 200", "/usr/lib/libnccl.so.2 101 300")),
-    "image": ("sha256:" + "2" * 64, ("image", "sha256:111111111111", "sha256:222222222222")),
+                  ("/usr/lib/libnccl.so.2 100 200", "/usr/lib/libnccl.so.2 101 300")),
+    "image": ("sha256:" + "2" * 64, ("sha256:111111111111", "sha256:222222222222")),
 }
 
 
@@ -78,7 +79,8 @@ def test_every_part_of_the_key_is_tried() -> None:
 def test_a_part_that_changed_is_named(part: str, this_boot: bool) -> None:
     value, named = CHANGES[part]
     (reason,) = reasons(now=dataclasses.replace(KEY, **{part: value}), this_boot=this_boot)
-    places = [reason.find(name) for name in (*named, "sudo tunecheck preflight --pass")]
+    assert (reason.code, reason.part) == (Closed.CHANGED, part)
+    places = [reason.text.find(name) for name in (*named, "sudo tunecheck preflight --pass")]
     assert -1 not in places and places == sorted(places), reason
 
 
@@ -88,23 +90,25 @@ def test_what_cannot_be_read_is_no_equal(part: str) -> None:
     dark = absent("/sys/somewhere", Absence.NO_PERMISSION)
     (now,), (then,) = (differences(KEY, dataclasses.replace(KEY, **{part: dark})),
                        differences(dataclasses.replace(KEY, **{part: dark}), KEY))
-    assert f"({dark.why()})" in now and f"({dark.why()})" in then and now != then, "which of the two is not known"
+    assert ((now.code, now.part), (then.code, then.part)) == ((Closed.UNREAD, part), (Closed.UNREAD_THEN, part))
+    assert f"({dark.why()})" in now.text and f"({dark.why()})" in then.text and now.text != then.text
     (reason,) = reasons(now=dataclasses.replace(KEY, **{part: dark}))
-    assert now in reason
+    assert now.text in reason.text and reason.code is Closed.UNREAD
     assert differences(dataclasses.replace(KEY, **{part: dark}), dataclasses.replace(KEY, **{part: dark}))
 
 
-@pytest.mark.parametrize(("found", "state", "says"), [
-    ({}, {"boot_id": known("boot-2", "")}, "each-boot"),
-    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, "each-boot"),
-    ({"exit_code": 1, "reasons": ("p2p-integrity: GPU0->GPU1: wrong",)}, {}, "p2p-integrity: GPU0->GPU1"),
-    ({"exit_code": 4}, {}, "exit code 4"),
-    ({"uptime": 1001.0}, {}, "of a later moment of this boot than now"),
-    ({}, {"uptime": absent("/proc/uptime", Absence.NO_PERMISSION)}, "of a later moment of this boot than now"),
+@pytest.mark.parametrize(("found", "state", "code", "names"), [
+    ({}, {"boot_id": known("boot-2", "")}, Closed.OTHER_BOOT, "each-boot"),
+    ({}, {"boot_id": absent("/proc", Absence.NO_PERMISSION)}, Closed.OTHER_BOOT, "each-boot"),
+    ({"exit_code": 1, "reasons": ("p2p-integrity: GPU0->GPU1: wrong",)}, {}, Closed.NOT_PASSED,
+     "p2p-integrity: GPU0->GPU1"),
+    ({"exit_code": 4}, {}, Closed.NOT_PASSED, " 4"),
+    ({"uptime": 1001.0}, {}, Closed.LATER, ""),
+    ({}, {"uptime": absent("/proc/uptime", Absence.NO_PERMISSION)}, Closed.LATER, ""),
 ])
-def test_what_closes_it(found: dict[str, Any], state: dict[str, Any], says: str) -> None:
+def test_what_closes_it(found: dict[str, Any], state: dict[str, Any], code: Closed, names: str) -> None:
     (reason,) = reasons(dataclasses.replace(FOUND, **found), state=dataclasses.replace(NOW, **state))
-    assert says in reason
+    assert reason.code is code and names in reason.text
 
 
 def test_it_survives_its_file(tmp_path: Path) -> None:
@@ -128,7 +132,7 @@ def test_what_the_gpus_once_reached_outlives_a_measurement_that_was_cut_short(tm
         measured.invalidate(path, measured.read(path))
     (reason,) = reasons(measured.read(path))
     (kept,) = measured.read(path).reasons
-    assert reason.endswith(f": {kept}") and measured.read(path).exit_code == 3
+    assert reason.text.endswith(f": {kept}") and measured.read(path).exit_code == 3
     assert measured.read(path).best == {"p2p_one_way_gb_s": 50.0} and measured.read(path).codes == ()
 
 

@@ -28,6 +28,7 @@ from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import load, pack, unpack
 from tunecheck.host.recording import RecordingHost
 from tunecheck.parsers.text import log_lines
+from tunecheck.parsers.text.damage import Damage, DamagedError
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -80,6 +81,12 @@ def test_a_bundle_that_somebody_packed_again(layout: int) -> None:
     assert found.reads == {"/proc/cmdline": b"quiet\n"}
 
 
+def _id(value: object) -> str:
+    if isinstance(value, Damage):
+        return str(value.value)
+    return value if isinstance(value, str) else "bundle"
+
+
 _RUN = {"argv": ["x"], "returncode": 0, "stdout": "commands/01-x.txt", "stderr": None}
 _TAR = tar(("manifest.json", json.dumps(MANIFEST).encode()), ("answers.json", b"{}"), ("files/a", b"x" * 5000))
 
@@ -88,87 +95,89 @@ def _huge_number() -> bytes:
     return zstandard.compress(_TAR[:124] + b"\x80" + _TAR[125:])
 
 
-@pytest.mark.parametrize(("content", "sentence"), [
-    (b"", "it is empty"),
-    (b"PK\x03\x04", "neither zstd nor gzip"),
-    (module.MAGIC, "damaged|cut short"),
-    (zstandard.compress(b""), "cut short"),
-    (zstandard.compress(b"x" * 2000), "not a tar inside"),
-    (zstandard.compress(b"\0" * 1024), "holds no manifest.json"),
-    (zstandard.compress(_TAR)[:-20], "cut short|damaged"),
-    (zstandard.compress(_TAR[:3000]), "cut short"),
-    (zstandard.compress(_TAR + b"more"), "something follows"),
-    (zstandard.compress(_TAR[:200] + b"x" + _TAR[201:]), "header of its tar is damaged"),
-    (_huge_number(), "number in a header|header of its tar"),
-    (bundle(("../../etc/passwd", b"x")), "not a clean relative path"),
-    (bundle(("files/../../etc/passwd", b"x")), "not a clean relative path"),
-    (bundle(("/etc/passwd", b"x")), "not a clean relative path"),
-    (bundle(("files//x", b"x")), "not a clean relative path"),
-    (bundle(("files/\n", b"x")), "not a clean relative path"),
-    (bundle((member("files/a", tarfile.SYMTYPE, "/etc/passwd"), b"")), "'files/a' is a symbolic link"),
-    (bundle((member("files/a", tarfile.LNKTYPE, "/etc/passwd"), b"")), "'files/a' is a hard link"),
-    (bundle((member("files/a", tarfile.CHRTYPE), b"")), "'files/a' is a device"),
-    (bundle((member("files/a", tarfile.BLKTYPE), b"")), "'files/a' is a device"),
-    (bundle((member("files/a", tarfile.FIFOTYPE), b"")), "'files/a' is a FIFO"),
-    (bundle((member("files/" + "x" * 150), b""), layout=tarfile.GNU_FORMAT), "neither a file nor a directory"),
-    (bundle(("files/a", b"1"), ("files/a", b"1")), "'files/a' is there twice"),
-    (bundle(("manifest.json", b"{}")), "is there twice"),
-    (bundle(("files/a", b"1"), answers={"reads": {"/a": "MQ=="}}), "'/a' is there twice"),
-    (bundle(("surprise", b"1")), "unknown member 'surprise'"),
-    (bundle(("commands/09-x.txt", b"1")), "unknown member"),
-    (bundle(manifest=b"nonsense"), "manifest.json is not JSON"),
-    (bundle(manifest=b"[" * 100_000), "manifest.json is not JSON"),
-    (bundle(manifest=b"[]"), "manifest.json holds no table"),
-    (bundle(manifest={"schema": "other/2"}), "its schema is 'other/2'"),
-    (bundle(manifest={**MANIFEST, "schema": 2}), "its schema is '2'"),
-    (bundle(manifest={**MANIFEST, "redacted": 1}), "redacted in manifest.json"),
-    (bundle(answers=b"{"), "answers.json is not JSON"),
-    (bundle(answers=b"[]"), "answers.json holds no table"),
-    (bundle(answers={"lists": {"/x": [1]}}), "lists of names"),
-    (bundle(answers={"errors": []}), "errors is not a table"),
-    (bundle(answers={"reads": {"/x": "%%"}}), "not base64"),
-    (bundle(answers={"runs": [{"argv": []}]}), r"runs\[0\] names no command"),
-    (bundle(answers={"runs": [_RUN]}), r"runs\[0\] names an output that is not there"),
-    (bundle(("commands/01-x.txt", b""), answers={"runs": [{**_RUN, "returncode": True}]}), "neither a result"),
-    (bundle(("nvml.json", b"[]")), "nvml is not a table"),
-], ids=lambda value: value if isinstance(value, str) else "bundle")
-def test_a_damaged_or_hostile_bundle_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+@pytest.mark.parametrize(("content", "damage", "names"), [
+    (b"", Damage.EMPTY, ""),
+    (b"PK\x03\x04", Damage.NOT_PACKED, ""),
+    (module.MAGIC, Damage.CUT_SHORT, ""),
+    (zstandard.compress(b""), Damage.CUT_SHORT, ""),
+    (zstandard.compress(b"x" * 2000), Damage.NOT_TAR, ""),
+    (zstandard.compress(b"\0" * 1024), Damage.NO_MEMBER, "manifest.json"),
+    (zstandard.compress(_TAR)[:-20], Damage.CUT_SHORT, ""),
+    (zstandard.compress(_TAR[:3000]), Damage.CUT_SHORT, ""),
+    (zstandard.compress(_TAR + b"more"), Damage.MORE_BEHIND, ""),
+    (zstandard.compress(_TAR[:200] + b"x" + _TAR[201:]), Damage.HEADER, ""),
+    (_huge_number(), Damage.HEADER, ""),
+    (bundle(("../../etc/passwd", b"x")), Damage.BAD_NAME, ""),
+    (bundle(("files/../../etc/passwd", b"x")), Damage.BAD_NAME, ""),
+    (bundle(("/etc/passwd", b"x")), Damage.BAD_NAME, ""),
+    (bundle(("files//x", b"x")), Damage.BAD_NAME, ""),
+    (bundle(("files/\n", b"x")), Damage.BAD_NAME, ""),
+    (bundle((member("files/a", tarfile.SYMTYPE, "/etc/passwd"), b"")), Damage.LINK, "'files/a'"),
+    (bundle((member("files/a", tarfile.LNKTYPE, "/etc/passwd"), b"")), Damage.HARD_LINK, "'files/a'"),
+    (bundle((member("files/a", tarfile.CHRTYPE), b"")), Damage.DEVICE, "'files/a'"),
+    (bundle((member("files/a", tarfile.BLKTYPE), b"")), Damage.DEVICE, "'files/a'"),
+    (bundle((member("files/a", tarfile.FIFOTYPE), b"")), Damage.FIFO, "'files/a'"),
+    (bundle((member("files/" + "x" * 150), b""), layout=tarfile.GNU_FORMAT), Damage.OTHER_KIND, "LongLink"),
+    (bundle(("files/a", b"1"), ("files/a", b"1")), Damage.TWICE, "'files/a'"),
+    (bundle(("manifest.json", b"{}")), Damage.TWICE, "'manifest.json'"),
+    (bundle(("files/a", b"1"), answers={"reads": {"/a": "MQ=="}}), Damage.TWICE, "'/a'"),
+    (bundle(("surprise", b"1")), Damage.UNKNOWN_MEMBER, "'surprise'"),
+    (bundle(("commands/09-x.txt", b"1")), Damage.UNKNOWN_MEMBER, "'commands/09-x.txt'"),
+    (bundle(manifest=b"nonsense"), Damage.NOT_JSON, "manifest.json "),
+    (bundle(manifest=b"[" * 100_000), Damage.NOT_JSON, "manifest.json "),
+    (bundle(manifest=b"[]"), Damage.NO_TABLE, "manifest.json "),
+    (bundle(manifest={"schema": "other/2"}), Damage.OTHER_SCHEMA, "'other/2'"),
+    (bundle(manifest={**MANIFEST, "schema": 2}), Damage.OTHER_SCHEMA, "'2'"),
+    (bundle(manifest={**MANIFEST, "redacted": 1}), Damage.WRONG_TYPE, "redacted "),
+    (bundle(answers=b"{"), Damage.NOT_JSON, "answers.json "),
+    (bundle(answers=b"[]"), Damage.NO_TABLE, "answers.json "),
+    (bundle(answers={"lists": {"/x": [1]}}), Damage.WRONG_TYPE, "lists "),
+    (bundle(answers={"errors": []}), Damage.WRONG_TYPE, "errors "),
+    (bundle(answers={"reads": {"/x": "%%"}}), Damage.NOT_BASE64, "'/x'"),
+    (bundle(answers={"runs": [{"argv": []}]}), Damage.NO_COMMAND, "runs[0] "),
+    (bundle(answers={"runs": [_RUN]}), Damage.NO_OUTPUT, "runs[0] "),
+    (bundle(("commands/01-x.txt", b""), answers={"runs": [{**_RUN, "returncode": True}]}), Damage.NO_RESULT,
+     "runs[0] "),
+    (bundle(("nvml.json", b"[]")), Damage.WRONG_TYPE, "nvml "),
+], ids=_id)
+def test_a_damaged_or_hostile_bundle_is_refused(tmp_path: Path, content: bytes, damage: Damage, names: str) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     (folder / "x.tar.zst").write_bytes(content)
-    with pytest.raises(UsageError, match=sentence) as refused:
+    with pytest.raises(UsageError) as refused:
         load(str(folder / "x.tar.zst"))
-    assert "expected a file made with tunecheck record" in str(refused.value)
+    assert refused.value.flaw is damage and names in str(refused.value)
+    assert "tunecheck record" in str(refused.value), "how one is made"
     assert [path.name for path in tmp_path.rglob("*")] == ["here", "x.tar.zst"]
 
 
-@pytest.mark.parametrize(("version", "sentence"), [
-    (3, r"x: made by a newer tunecheck \(record/3\); update tunecheck"),
-    (1, r"x: made by an older tunecheck \(record/1\); record it again with this one")])
-def test_another_version_is_told_in_words(tmp_path: Path, version: int, sentence: str) -> None:
+@pytest.mark.parametrize(("version", "damage"), [(3, Damage.NEWER), (1, Damage.OLDER)])
+def test_another_version_is_told_by_its_number(tmp_path: Path, version: int, damage: Damage) -> None:
     # A newer one may hold anything behind its manifest.
     other = bundle((member("files/a", tarfile.SYMTYPE, "b"), b""), manifest={"schema": f"tunecheck/record/{version}"})
     (tmp_path / "x").write_bytes(other)
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match=rf"/x: .*\brecord/{version}\b") as refused:
         load(str(tmp_path / "x"))
+    assert refused.value.flaw is damage
 
 
 def test_bombs_are_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_UNPACKED", 8 << 20)
     monkeypatch.setattr(module, "MAX_MEMBER", 1 << 20)
     zeros = b"\0" * (1 << 20)
-    bombs = {"larger than 1 MiB": bundle(("files/a", zeros + b"x")),
-             "larger than 8 MiB": bundle(*((f"files/{number}", zeros) for number in range(12))),
-             "more than 50000 members": zstandard.compress(tar(*((f"files/{at}", b"") for at in range(50_001))))}
+    bombs = {"1 MiB": bundle(("files/a", zeros + b"x")),
+             "8 MiB": bundle(*((f"files/{number}", zeros) for number in range(12))),
+             "50000": zstandard.compress(tar(*((f"files/{at}", b"") for at in range(50_001))))}
     monkeypatch.setattr(module, "MAX_UNPACKED", 64 << 20)
     tracemalloc.start()
-    for sentence, content in bombs.items():
+    for limit, content in bombs.items():
         assert len(content) < 1 << 20
-        monkeypatch.setattr(module, "MAX_UNPACKED", (8 if "8 MiB" in sentence else 64) << 20)
+        monkeypatch.setattr(module, "MAX_UNPACKED", (8 if limit == "8 MiB" else 64) << 20)
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(DamagedError, match=f" {limit}\\b") as refused:
             unpack(content)
+        assert refused.value.damage is (Damage.TOO_MANY if limit == "50000" else Damage.TOO_LARGE)
         assert tracemalloc.get_traced_memory()[1] - before < 40 << 20
     tracemalloc.stop()
 
@@ -177,8 +186,9 @@ def test_a_frame_that_asks_for_much_memory_is_refused() -> None:
     parameters = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     content = compressor.compress(_TAR) + compressor.flush()
-    with pytest.raises(ValueError, match="packed in a way that no recording is"):
+    with pytest.raises(DamagedError) as refused:
         unpack(content)
+    assert refused.value.damage is Damage.PACKING
 
 
 def test_an_eight_gpu_box_with_a_kernel_log_of_16_mib_stays_below_5_mib() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tunecheck.gate.model_files import folder_of
 from tunecheck.recipes.command import Paths, argv, folder, secret
+from tunecheck.recipes.engines import NoCommandError, NoWay
 from tunecheck.recipes.frozen import Image, Recipe, Serve
 from tunecheck.recipes.load import load, names
 from tunecheck.trials.containers.runtimes import Image as TrialImage
@@ -87,15 +88,16 @@ def test_no_shared_memory_of_its_own_is_the_hosts() -> None:
     assert "--ipc=host" in argv(shared, "podman")
 
 
-@pytest.mark.parametrize(("recipe", "engine", "paths", "says"), [
-    (load("lab-tiny", pinned=False).frozen, "podman", Paths(), "is not pinned"),
-    (pinned("lab-tiny"), "lxc", Paths(), "expected podman or docker"),
-    (pinned("lab-tiny"), "podman", Paths(network="bridge0"), "expected private or host"),
-    (pinned("glm53-flash-vllm-b12x-mtp3-4x"), "podman", Paths(network="host"), "may be every address"),
-    (pinned("lab-tiny", serve=Serve(command=())), "podman", Paths(), "launcher of llama.cpp a key"),
+@pytest.mark.parametrize(("recipe", "engine", "paths", "why", "names"), [
+    (load("lab-tiny", pinned=False).frozen, "podman", Paths(), NoWay.NOT_PINNED, "tunecheck recipe pin lab-tiny"),
+    (pinned("lab-tiny"), "lxc", Paths(), NoWay.OTHER_RUNTIME, r"lxc.*podman.*docker"),
+    (pinned("lab-tiny"), "podman", Paths(network="bridge0"), NoWay.OTHER_NETWORK, "bridge0"),
+    (pinned("glm53-flash-vllm-b12x-mtp3-4x"), "podman", Paths(network="host"), NoWay.EVERY_ADDRESS, "."),
+    (pinned("lab-tiny", serve=Serve(command=())), "podman", Paths(), NoWay.LAUNCHER_KEY, r"llama\.cpp"),
     (pinned("lab-tiny", engine=dataclasses.replace(pinned("lab-tiny").engine, name="tensorrt-llm")),
-     "podman", Paths(), "nothing is known of starting tensorrt-llm"),
+     "podman", Paths(), NoWay.UNKNOWN_ENGINE, r"tensorrt-llm; .*serve\.command"),
 ])
-def test_what_has_no_command(recipe: Recipe, engine: str, paths: Paths, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_what_has_no_command(recipe: Recipe, engine: str, paths: Paths, why: NoWay, names: str) -> None:
+    with pytest.raises(NoCommandError, match=names) as refused:
         argv(recipe, engine, paths)
+    assert refused.value.why is why

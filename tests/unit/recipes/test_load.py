@@ -1,4 +1,4 @@
-"""Recipe files: what is refused, with which words, and what a lock adds."""
+"""Recipe files: what is refused, what a refusal names, and what a lock adds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tunecheck.errors import SpecError, UsageError
+from tunecheck.errors import Flaw, SpecError, UsageError
 from tunecheck.recipes import frozen
 from tunecheck.recipes.load import load, names
 from tunecheck.recipes.lock import Lock, LockedImage, LockedModel, lock_beside, lock_text, read_lock
+from tunecheck.recipes.refusals import Clash
 
 SUM, REVISION = "sha256:" + "1" * 64, "2" * 40
 SHIPPED = Path(frozen.__file__).parent
@@ -35,50 +36,64 @@ def locked(**more: Any) -> Lock:
                    "model": LockedModel("tunecheck/lab-tiny", "a folder", REVISION, {"tiny.gguf": SUM}), **more})
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    ({"engine": {"name": "vllm", "version": None, "moe_backend": None}}, "engine.cuda_graphs is missing; state it"),
-    ({"engine": {**plain("lab-tiny")["engine"], "name": "ollama"}}, "engine.name is \"ollama\"; expected one of"),
-    ({"quantization": "fp8"}, "quantization is an unknown key"),
-    ({"image": {"ref": "vllm/vllm-openai"}}, "with a tag or a digest"),
-    ({"image": {"ref": None, "digest": "sha256:abc"}}, "a complete digest"),
-    ({"model": {**plain("lab-tiny")["model"], "revision": "main"}}, "a branch moves"),
-    ({"max_context": "8192"}, "max_context is \"8192\"; expected a whole number without quotes"),
-    ({"requires": {"gpus": True}}, "requires.gpus is true; expected a whole number"),
-    ({"env": {"A": 1}}, "env.A is 1; expected text in quotes"),
-    ({"env": {"A": "two\nlines"}}, "env.A is"),
-    ({"sources": []}, "sources is []; expected a list of at least 1"),
-    ({"status": "served"}, "status is \"served\"; expected one of 'draft', 'pinned' or 'golden'"),
-    ({"overrides": {"not-a-rule": "because I say so"}}, "overrides.not-a-rule: no such rule"),
-    ({"overrides": {"not-pinned": "because I say so"}}, "overrides.not-pinned: this rule cannot be overridden"),
-    ({"overrides": {"eager-mode": ""}}, "overrides.eager-mode is \"\"; expected a text of at least 8 characters"),
-    ({"serve": {**plain("lab-tiny")["serve"], "args": ["--port=1", "-c", "1", "--api-key", "x"]}},
-     "serve.args: --port is derived from serve.port"),
-    ({"engine": {**plain("lab-tiny")["engine"], "versions": "0.17 to 0.28"}}, "expected bounds like"),
-    ({"engine": {**plain("lab-tiny")["engine"], "fork": "a fork"}}, "expected owner/repository"),
-    ({"engine": {**plain("lab-tiny")["engine"], "version": "1.0", "versions": ">=1.0"}}, "remove the bounds"),
-    ({"id": "another"}, "id is 'another', the file's name says 'lab-tiny'"),
+@pytest.mark.parametrize(("change", "code", "names"), [
+    ({"engine": {"name": "vllm", "version": None, "moe_backend": None}}, "missing", ["engine.cuda_graphs "]),
+    ({"engine": {**plain("lab-tiny")["engine"], "name": "ollama"}}, "literal_error",
+     ["engine.name ", '"ollama"', "'sglang'", "'vllm'", "'llama.cpp'"]),
+    ({"quantization": "fp8"}, "extra_forbidden", ["quantization ", "docs/recipes.md"]),
+    ({"image": {"ref": "vllm/vllm-openai"}}, "string_pattern_mismatch",
+     ["image.ref ", '"vllm/vllm-openai"', "path:tag"]),
+    ({"image": {"ref": None, "digest": "sha256:abc"}}, "string_pattern_mismatch",
+     ["image.digest ", '"sha256:abc"', "sha256:", " 64 "]),
+    ({"model": {**plain("lab-tiny")["model"], "revision": "main"}}, "string_pattern_mismatch",
+     ["model.revision ", '"main"', " 40 ", "tunecheck recipe pin"]),
+    ({"max_context": "8192"}, "int_type", ["max_context ", '"8192"']),
+    ({"requires": {"gpus": True}}, "int_type", ["requires.gpus ", " true;"]),
+    ({"env": {"A": 1}}, "string_type", ["env.A ", " 1;"]),
+    ({"env": {"A": "two\nlines"}}, "string_pattern_mismatch", ["env.A ", r'"two\nlines"']),
+    ({"sources": []}, "too_short", ["sources ", " [];", " 1"]),
+    ({"status": "served"}, "literal_error", ["status ", '"served"', "'draft'", "'pinned'", "'golden'"]),
+    ({"overrides": {"not-a-rule": "because I say so"}}, Clash.NO_SUCH_RULE, ["overrides.not-a-rule:", "eager-mode"]),
+    ({"overrides": {"not-pinned": "because I say so"}}, Clash.NOT_OVERRIDABLE, ["overrides.not-pinned:"]),
+    ({"overrides": {"eager-mode": ""}}, "string_too_short", ["overrides.eager-mode ", '"";', " 8 "]),
+    ({"serve": {**plain("lab-tiny")["serve"], "args": ["--port=1", "-c", "1", "--api-key", "x"]}}, Clash.DERIVED,
+     ["serve.args:", "--port", "serve.port"]),
+    ({"engine": {**plain("lab-tiny")["engine"], "versions": "0.17 to 0.28"}}, "string_pattern_mismatch",
+     ["engine.versions ", '"0.17 to 0.28"', ">=0.17.0,<0.28.0"]),
+    ({"engine": {**plain("lab-tiny")["engine"], "fork": "a fork"}}, "string_pattern_mismatch",
+     ["engine.fork ", '"a fork"', "owner/repository"]),
+    ({"engine": {**plain("lab-tiny")["engine"], "version": "1.0", "versions": ">=1.0"}}, Clash.VERSION_TWICE,
+     ["engine.versions ", ">=1.0", "engine.version 1.0"]),
+    ({"id": "another"}, Clash.OTHER_NAME, ["'another'", "'lab-tiny'"]),
 ])  # fmt: skip
-def test_what_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+def test_what_is_refused(tmp_path: Path, change: dict[str, Any], code: str, names: list[str]) -> None:
+    path = written(tmp_path, {**plain("lab-tiny"), **change})
     with pytest.raises(SpecError) as refused:
-        load(written(tmp_path, {**plain("lab-tiny"), **change}))
-    assert says in str(refused.value) and str(tmp_path) in str(refused.value)
+        load(path)
+    first = refused.value.problems[0]
+    assert set(refused.value.codes) == {code} and len(refused.value.codes) == len(refused.value.problems)
+    assert first.startswith(f"{path}: ") and [name for name in names if name not in first] == [], first
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("id: [", "is not YAML at line"), ("- a", "expected a mapping"), ("", "expected a mapping"),
-    ("a: !!python/object/apply:os.system [id]", "is not YAML"), ("\x00", "is not YAML"),
-    ('{"schema": "tunecheck/recipe/1", "digest": "x", "recipe": {}}', "is a frozen recipe"),
+@pytest.mark.parametrize(("text", "flaw", "names"), [
+    ("id: [", Flaw.NOT_YAML, " 1 "), ("- a", Flaw.WRONG_TYPE, ""), ("", Flaw.WRONG_TYPE, ""),
+    ("a: !!python/object/apply:os.system [id]", Flaw.NOT_YAML, " 1 "), ("\x00", Flaw.NOT_YAML, ""),
+    ('{"schema": "tunecheck/recipe/1", "digest": "x", "recipe": {}}', Flaw.OTHER_KIND, "tunecheck/recipe/1"),
 ])
-def test_what_is_no_recipe(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises((SpecError, UsageError), match=says):
+def test_what_is_no_recipe(tmp_path: Path, text: str, flaw: Flaw, names: str) -> None:
+    with pytest.raises((SpecError, UsageError)) as refused:
         load(written(tmp_path, text))
+    assert refused.value.flaw is flaw and f"{tmp_path}/lab-tiny.yml: " in str(refused.value)
+    assert names in str(refused.value)
 
 
 def test_what_is_not_there() -> None:
-    with pytest.raises(UsageError, match="no such recipe; known are"):
+    with pytest.raises(UsageError, match=r"^qwen9: .*\blab-tiny\b.* \./qwen9\.yml") as refused:
         load("qwen9")
-    with pytest.raises(UsageError, match="cannot be read"):
+    assert refused.value.flaw is Flaw.MISSING
+    with pytest.raises(UsageError, match=r"^none/qwen9\.yml: .* tunecheck recipe list") as refused:
         load("./none/qwen9.yml")
+    assert refused.value.flaw is Flaw.UNREAD
 
 
 def test_a_lock_pins_a_draft(tmp_path: Path) -> None:
@@ -92,28 +107,40 @@ def test_a_lock_pins_a_draft(tmp_path: Path) -> None:
     assert load(str(path), pinned=False).frozen.status == "draft"
 
 
-@pytest.mark.parametrize(("lock", "says"), [
-    (locked(recipe="other"), "is the lock of other"),
-    (locked(image=LockedImage("localhost/tunecheck/lab-tiny:2", SUM, SUM)), "its lock resolved localhost/tunecheck"),
-    (locked(model=LockedModel("tunecheck/other", "x", REVISION)), "its lock says tunecheck/other"),
-    (locked(drafter=LockedModel("a/b", "x", REVISION)), "speculative.drafter is None, its lock says a/b"),
+@pytest.mark.parametrize(("lock", "names"), [
+    (locked(image=LockedImage("localhost/tunecheck/lab-tiny:2", SUM, SUM)),
+     ["image.ref ", "localhost/tunecheck/lab-tiny:1", "localhost/tunecheck/lab-tiny:2"]),
+    (locked(model=LockedModel("tunecheck/other", "x", REVISION)),
+     ["model.id ", "tunecheck/lab-tiny", "tunecheck/other"]),
+    (locked(drafter=LockedModel("a/b", "x", REVISION)), ["speculative.drafter ", " None,", "a/b"]),
 ])
-def test_a_lock_of_something_else(tmp_path: Path, lock: Lock, says: str) -> None:
+def test_a_lock_of_something_else(tmp_path: Path, lock: Lock, names: list[str]) -> None:
     path = Path(written(tmp_path, plain("lab-tiny")))
     lock_beside(path).write_text(lock_text(lock))
-    with pytest.raises((SpecError, UsageError), match=says):
+    with pytest.raises(SpecError) as refused:
         load(str(path))
+    assert refused.value.codes == (Clash.OTHER_LOCK,)
+    assert [name for name in [*names, "tunecheck recipe pin"] if name not in str(refused.value)] == []
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("{", "is not JSON"), ("[1]", "is not a tunecheck/lock/1"), (json.dumps({"schema": "tunecheck/lock/1"}), "usable"),
-    (lock_text(locked()).replace('"revision"', '"rev"'), "is not a usable lock"),
+def test_a_lock_of_another_recipe(tmp_path: Path) -> None:
+    path = Path(written(tmp_path, plain("lab-tiny")))
+    lock_beside(path).write_text(lock_text(locked(recipe="other")))
+    with pytest.raises(UsageError, match=r"\bother\b.*\blab-tiny\b") as refused:
+        load(str(path))
+    assert refused.value.flaw is Flaw.OF_ANOTHER
+
+
+@pytest.mark.parametrize(("text", "flaw"), [
+    ("{", Flaw.NOT_JSON), ("[1]", Flaw.OTHER_KIND), (json.dumps({"schema": "tunecheck/lock/1"}), Flaw.WRONG_TYPE),
+    (lock_text(locked()).replace('"revision"', '"rev"'), Flaw.WRONG_TYPE),
 ])
-def test_what_is_no_lock(tmp_path: Path, text: str, says: str) -> None:
+def test_what_is_no_lock(tmp_path: Path, text: str, flaw: Flaw) -> None:
     path = tmp_path / "x.lock.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=r"x\.lock\.json: ") as refused:
         read_lock(path)
+    assert refused.value.flaw is flaw
 
 
 @pytest.mark.parametrize("name", names())

@@ -15,7 +15,7 @@ from tests.unit.recipes.registry_box import image, index, pushed, registry
 
 from tunecheck.cli.main import cli
 from tunecheck.errors import ProbeError, UsageError
-from tunecheck.host import Completed, Unreadable
+from tunecheck.host import Completed
 from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
@@ -23,8 +23,10 @@ from tunecheck.model.absence import Reason
 from tunecheck.recipes import folder
 from tunecheck.recipes import hub as of_hub
 from tunecheck.recipes import registry as of_registry
+from tunecheck.recipes.handoff import Unserved
 from tunecheck.recipes.lock import read_lock
 from tunecheck.recipes.stored import load_recipe
+from tunecheck.recipes.unpinned import Unpinned
 
 SUMS = {path: f"sha256:{hashlib.sha256(content).hexdigest()}" for path, content in FILES.items()}
 
@@ -73,39 +75,43 @@ def test_of_several_platforms_this_one_is_pinned(at: str, tmp_path: Path, platfo
     ref = f"{at}/engines/many-{len(platforms)}:v1"
     pushed(tmp_path, ref, every=True)
     if "amd64" not in platforms:
-        with pytest.raises((UsageError, ProbeError), match=r"amd64|no image found"):
+        with pytest.raises((UsageError, ProbeError), match="amd64") as refused:
             of_registry.resolve(LiveHost(), ref)
+        assert refused.value.flaw in (Unpinned.OTHER_PLATFORM, Unpinned.FAILED), "skopeo itself may say it"
         return
     found = of_registry.resolve(LiveHost(), ref)
     assert (found.digest, found.image_id) == made["amd64"][:2]
 
 
 def test_what_the_registry_does_not_have(at: str) -> None:
-    with pytest.raises(UsageError, match=r"there is no such image .*correct image.ref"):
+    with pytest.raises(UsageError, match=r"/engines/none:v1: .*image\.ref") as refused:
         of_registry.resolve(LiveHost(), f"{at}/engines/none:v1")
+    assert refused.value.flaw is Unpinned.NO_IMAGE
 
 
 def test_a_registry_that_is_gone() -> None:
-    with pytest.raises(ProbeError, match="skopeo"):
+    with pytest.raises(ProbeError, match="skopeo") as refused:
         of_registry.resolve(LiveHost(), "127.0.0.1:1/engines/none:v1")
+    assert refused.value.flaw is Unpinned.FAILED
 
 
-@pytest.mark.parametrize(("answer", "says"), [
-    ((0, f"{'a' * 64} sha256:{'b' * 64}\n", ""), None),
-    ((0, f"{'a' * 64} \n", ""), "has it without a digest"),
-    ((125, "", "Error: localhost/x: image not known\n"), "no such image"),
-    ("not present", "podman is not installed"),
+@pytest.mark.parametrize(("answer", "flaw", "names"), [
+    ((0, f"{'a' * 64} sha256:{'b' * 64}\n", ""), None, ""),
+    ((0, f"{'a' * 64} \n", ""), Unpinned.NO_DIGEST, "podman"),
+    ((125, "", "Error: localhost/x: image not known\n"), Unpinned.NO_IMAGE, r"image\.ref"),
+    ("not present", Unpinned.NO_TOOL, "apt-get install podman"),
 ])
-def test_an_image_of_this_machine(answer: tuple[int, str, str] | str, says: str | None) -> None:
+def test_an_image_of_this_machine(answer: tuple[int, str, str] | str, flaw: Unpinned | None, names: str) -> None:
     argv = ("podman", "image", "inspect", "--format", "{{.Id}} {{.Digest}}", "localhost/x:1")
     done: Completed | Reason = reason_of_text(answer) if isinstance(answer, str) else Completed(argv, *answer)
     door = RecordedHost({}, runs={argv: done})
-    if says is None:
+    if flaw is None:
         found = of_registry.resolve(door, "localhost/x:1")
         assert (found.digest, found.image_id) == (f"sha256:{'b' * 64}", f"sha256:{'a' * 64}")
         return
-    with pytest.raises((UsageError, ProbeError, Unreadable), match=says):
+    with pytest.raises((UsageError, ProbeError), match=f"^localhost/x:1: .*{names}") as refused:
         of_registry.resolve(door, "localhost/x:1")
+    assert refused.value.flaw is flaw
 
 
 def test_a_branch_becomes_a_commit_and_the_sums_of_its_files(served: Hub) -> None:
@@ -117,8 +123,9 @@ def test_a_branch_becomes_a_commit_and_the_sums_of_its_files(served: Hub) -> Non
 def test_only_what_is_included(served: Hub) -> None:
     assert set(of_hub.resolve("some/model", "refs/pr/1", ["*.json", "*-00001-*"]).files) == {
         "config.json", "folder/tokenizer.json", "model-00001-of-00002.safetensors"}
-    with pytest.raises(UsageError, match=r"none of its files is \*\.gguf"):
+    with pytest.raises(UsageError, match=r"\*\.gguf.*model\.include") as refused:
         of_hub.resolve("some/model", "main", ["*.gguf"])
+    assert refused.value.flaw is Unpinned.NO_FILES
 
 
 def test_the_token_goes_to_the_hub_alone(served: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,36 +137,41 @@ def test_the_token_goes_to_the_hub_alone(served: Hub, monkeypatch: pytest.Monkey
         assert {token for _, token in served.asked} == {"Bearer hf_secret"}
         assert elsewhere.asked == [(path, None)]
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.example")
-    with pytest.raises(UsageError, match="is not sent without TLS"):
+    with pytest.raises(UsageError, match=r"http://hub\.example: HF_TOKEN\b") as refused:
         of_hub.resolve("some/model", "main")
+    assert refused.value.flaw is Unpinned.NO_TLS
 
 
 _REVISION, _TREE = "/api/models/some/model/revision/main", f"/api/models/some/model/tree/{COMMIT}"
 
 
-@pytest.mark.parametrize(("path", "answer", "says"), [
-    (_REVISION, (404, {}, b""), "no such model or revision"),
-    (_REVISION, (401, {}, b""), "accept the model's terms there and set HF_TOKEN"),
-    (_REVISION, (503, {}, b""), "the hub says 503"),
-    (_REVISION, (200, {}, b"<html>"), "is not JSON"),
-    (_REVISION, (200, {}, b'{"sha": "main"}'), "no commit of 40 hex digits"),
-    (_TREE, (200, {}, b'{"error": 1}'), "no list of files"),
-    (_TREE, (200, {}, b'[{"type": "file", "path": "../../etc/passwd", "size": 1, "oid": "a"}]'), "is no usable one"),
-    (_TREE, (200, {}, b'[{"type": "file", "path": "big", "size": 99999999999, "oid": "a"}]'), "too large to fetch"),
-    (_TREE, (200, {}, b'[{"type": "file", "path": "w", "size": 1, "lfs": {"oid": "x"}}]'), "states no SHA-256 of w"),
-    (f"/some/model/resolve/{COMMIT}/config.json", (200, {}, b"changed"), "something between here and the hub"),
+@pytest.mark.parametrize(("path", "answer", "flaw", "names"), [
+    (_REVISION, (404, {}, b""), Unpinned.NO_MODEL, r"model\.id"),
+    (_REVISION, (401, {}, b""), Unpinned.REFUSED, "401.*HF_TOKEN"),
+    (_REVISION, (503, {}, b""), Unpinned.FAILED, "503"),
+    (_REVISION, (200, {}, b"<html>"), Unpinned.NOT_JSON, "HF_ENDPOINT"),
+    (_REVISION, (200, {}, b'{"sha": "main"}'), Unpinned.NO_COMMIT, "some/model@main: "),
+    (_TREE, (200, {}, b'{"error": 1}'), Unpinned.NO_LIST, _TREE),
+    (_TREE, (200, {}, b'[{"type": "file", "path": "../../etc/passwd", "size": 1, "oid": "a"}]'), Unpinned.BAD_NAME,
+     "'../../etc/passwd'"),
+    (_TREE, (200, {}, b'[{"type": "file", "path": "big", "size": 99999999999, "oid": "a"}]'),
+     Unpinned.TOO_LARGE_TO_SUM, r"big.*99999999999.*model\.include"),
+    (_TREE, (200, {}, b'[{"type": "file", "path": "w", "size": 1, "lfs": {"oid": "x"}}]'), Unpinned.NO_SUM, r"\bw$"),
+    (f"/some/model/resolve/{COMMIT}/config.json", (200, {}, b"changed"), Unpinned.ALTERED, r"config\.json"),
 ])
-def test_a_hub_that_answers_otherwise(served: Hub, path: str, answer: tuple[int, dict[str, str], bytes], says: str
-                                      ) -> None:
+def test_a_hub_that_answers_otherwise(served: Hub, path: str, answer: tuple[int, dict[str, str], bytes],
+                                       flaw: Unpinned, names: str) -> None:
     served.changed[path] = answer
-    with pytest.raises((UsageError, ProbeError), match=says):
+    with pytest.raises((UsageError, ProbeError), match=names) as refused:
         of_hub.resolve("some/model", "main")
+    assert refused.value.flaw is flaw
 
 
 def test_a_hub_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
-    with pytest.raises(ProbeError, match="does not answer"):
+    with pytest.raises(ProbeError, match=r"http://127\.0\.0\.1:1/.*HF_ENDPOINT") as refused:
         of_hub.resolve("some/model", "main")
+    assert refused.value.flaw is Unpinned.NO_ANSWER
 
 
 def test_a_folder_has_the_revision_of_its_content(tmp_path: Path) -> None:
@@ -172,8 +184,9 @@ def test_a_folder_has_the_revision_of_its_content(tmp_path: Path) -> None:
     (tmp_path / "b/y.txt").write_bytes(b"z")
     assert folder.resolve("own/model", str(tmp_path / "b")).revision != one.revision
     assert set(folder.resolve("own/model", str(tmp_path / "a"), ["*.gguf"]).files) == {"deep/x.gguf"}
-    with pytest.raises(UsageError, match=r"holds no \*\.bin"):
+    with pytest.raises(UsageError, match=r"/a: .*\*\.bin") as refused:
         folder.resolve("own/model", str(tmp_path / "a"), ["*.bin"])
+    assert refused.value.flaw is Unpinned.NO_FILES
 
 
 def _recipe(place: Path, ref: str) -> Path:
@@ -192,9 +205,10 @@ def test_pin_then_render_gives_what_a_box_serves(at: str, served: Hub, tmp_path:
     pushed(tmp_path / "layout", f"{at}/engines/whole:v1")
     path, runner = _recipe(tmp_path, f"{at}/engines/whole:v1"), CliRunner()
     refused = runner.invoke(cli, ["recipe", "render", str(path)])
-    assert "a draft is never served" in str(refused.exception)
+    assert refused.exception.flaw is Unserved.DRAFT  # type: ignore[union-attr]
+    assert str(refused.exception).endswith(f" tunecheck recipe pin {path}")
     done = runner.invoke(cli, ["recipe", "pin", str(path)])
-    assert done.exit_code == 0 and digest[:19] in done.output and f"{COMMIT}, 5 files" in done.output
+    assert done.exit_code == 0 and digest[:19] in done.output and f"{COMMIT}, 5 " in done.output
     assert read_lock(tmp_path / "mine.lock.json").model.files == SUMS
     done = runner.invoke(cli, ["recipe", "render", str(path), "-o", str(tmp_path / "recipe.json")])
     assert done.exit_code == 0
@@ -208,15 +222,16 @@ def test_pin_then_render_gives_what_a_box_serves(at: str, served: Hub, tmp_path:
 
 
 def test_pin_refuses_what_nobody_published() -> None:
-    for name, says in (("minimax-m25-vllm-b12x-2x", "image.ref is null"), ("qwen35-397b-vllm-marlin-4x", "image.ref")):
+    for name in ("minimax-m25-vllm-b12x-2x", "qwen35-397b-vllm-marlin-4x"):
         done = CliRunner().invoke(cli, ["recipe", "pin", name, "-o", "/dev/null"])
-        assert says in str(done.exception)
+        assert str(done.exception).startswith(f"{name}: image.ref ")
+        assert done.exception.flaw is Unpinned.NOT_STATED  # type: ignore[union-attr]
 
 
 def test_a_lock_that_cannot_be_written_costs_no_network(tmp_path: Path, served: Hub) -> None:
     path = _recipe(tmp_path, "127.0.0.1:1/engines/none:v1")
     done = CliRunner().invoke(cli, ["recipe", "pin", str(path), "-o", str(tmp_path / "none/mine.lock.json")])
-    assert "does not exist; create it first" in str(done.exception) and served.asked == []
+    assert f"{tmp_path}/none" in str(done.exception) and done.exit_code != 0 and served.asked == []
 
 
 def test_a_rejected_recipe_is_not_rendered(at: str, served: Hub, tmp_path: Path) -> None:
@@ -228,12 +243,13 @@ def test_a_rejected_recipe_is_not_rendered(at: str, served: Hub, tmp_path: Path)
     path.write_text(yaml.safe_dump(data))
     assert runner.invoke(cli, ["recipe", "pin", str(path)]).exit_code == 0
     refused = runner.invoke(cli, ["recipe", "render", str(path)])
-    assert "state overrides.eager-mode with a reason" in str(refused.exception)
+    assert refused.exception.flaw is Unserved.RULE  # type: ignore[union-attr]
+    assert "overrides.eager-mode" in str(refused.exception)
     assert runner.invoke(cli, ["recipe", "lint", str(path)]).exit_code == 1
     path.write_text(yaml.safe_dump({**data, "overrides": {"eager-mode": "to find a crash"}}))
     done = runner.invoke(cli, ["recipe", "lint", str(path)])
-    assert done.exit_code == 0 and "overridden: to find a crash" in done.output
+    assert done.exit_code == 0 and "to find a crash" in done.output
     assert runner.invoke(cli, ["recipe", "render", str(path)]).exit_code == 0
     path.write_text(yaml.safe_dump({**data, "serve": {**data["serve"], "args": []}, "env": {"HF_TOKEN": "hf_x"}}))
     always = str(runner.invoke(cli, ["recipe", "render", str(path)]).exception)
-    assert "secret-stated" in always and always.endswith("; correct it"), "no override is offered where none is taken"
+    assert "secret-stated" in always and "overrides." not in always, "no override is offered where none is taken"

@@ -77,14 +77,14 @@ def test_files_of_keys_are_documented() -> None:
 @pytest.mark.parametrize(("argv", "code", "says"), [
     (["lint"], 0, "qwen35-122b-sglang-b12x-nextn-2x: warn"),
     (["lint", "lab-tiny", "--from", BOX], 0, "lab-tiny: warn"),
-    (["lint", "qwen35-27b-vllm-dflash-1x", "--from", BOX], 1, "the recipe is for 12.0; this box has 2 x NVIDIA H200"),
-    (["lint", "qwen35-397b-vllm-marlin-4x", "--from", BOX], 1, "the recipe needs 4 GPUs, this box has 2"),
-    (["list"], 0, "198 tok/s           chars_div_4"),
+    (["lint", "qwen35-27b-vllm-dflash-1x", "--from", BOX], 1, r"gpu-capability: .*12\.0.*2 x NVIDIA H200"),
+    (["lint", "qwen35-397b-vllm-marlin-4x", "--from", BOX], 1, r"gpu-count: .*4 GPUs.* 2"),
+    (["list"], 0, r"198 tok/s +chars_div_4"),
     (["show", "qwen35-122b-sglang-b12x-nextn-2x"], 0, "157.5 tok/s"),
 ])
 def test_verbs(argv: list[str], code: int, says: str) -> None:
     done = CliRunner().invoke(cli, ["recipe", *argv])
-    assert done.exit_code == code and says in done.output
+    assert done.exit_code == code and re.search(says, done.output)
 
 
 def test_what_the_box_does_not_tell_is_neither_good_nor_bad(tmp_path: Path) -> None:
@@ -125,14 +125,14 @@ def test_without_yaml_nothing_is_printed_before_the_reason(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "yaml", None)
     for argv in (["list"], ["lint"], ["show", "lab-tiny"]):
         done = CliRunner().invoke(cli, ["recipe", *argv])
-        assert done.output == "" and "recipes are read on the control node: yaml is missing" in str(done.exception)
+        assert done.output == "" and re.search(r"\byaml\b.*\bmake setup\b", str(done.exception))
 
 
 def test_usage_errors() -> None:
-    for argv, says in ((["lint", "--lock", "x"], "belongs to one recipe"),
-                       (["lint", "--live", "--from", BOX], "exclude each other"),
-                       (["show", "none"], "no such recipe")):
-        assert says in str(CliRunner().invoke(cli, ["recipe", *argv]).exception)
+    for argv, said in ((["lint", "--lock", "x"], "^--lock: "), (["lint", "--live", "--from", BOX], "--from.*--live"),
+                       (["show", "none"], "^none: .*lab-tiny")):
+        done = CliRunner().invoke(cli, ["recipe", *argv])
+        assert done.exit_code != 0 and re.search(said, str(done.exception)), done.exception
 
 
 def test_json_of_every_recipe_fits_its_schema() -> None:

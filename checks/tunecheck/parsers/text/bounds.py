@@ -11,6 +11,7 @@ import json
 from typing import Any, Union
 
 from ...util.at_first_use import regex
+from .damage import Damage, DamagedError
 
 __all__ = [
     "MOST_GLOBS",
@@ -76,16 +77,16 @@ def few(what: str, many: int, most: int) -> None:
 
 
 def json_of(content: Union[bytes, str], most: int, what: str = "it") -> Any:
-    """Return the document in ``content``. ValueError where it is larger than ``most`` bytes, holds more values than any
-    of ours, or is not JSON. The values are counted before the first is made: three bytes of text (``[],``) become 64 of
-    memory."""
+    """Return the document in ``content``. DamagedError where it is larger than ``most`` bytes, holds more values than
+    any of ours, or is not JSON. The values are counted before the first is made: three bytes of text (``[],``) become
+    64 of memory."""
     if len(content) > most:
-        raise ValueError("%s is larger than %d MiB" % (what, most >> 20))
+        raise DamagedError(Damage.TOO_LARGE, "%s is larger than %d MiB" % (what, most >> 20))
     text: Any = content
     for mark, limit in ((",", _COMMAS), ("[", _LISTS), ("{", _OBJECTS)):
         if len(content) > limit and text.count(mark if isinstance(text, str) else mark.encode()) > limit:
-            raise ValueError("%s holds more than %d values" % (what, limit))
+            raise DamagedError(Damage.TOO_MANY, "%s holds more than %d values" % (what, limit))
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise ValueError("%s is not JSON, or cut short" % what) from None
+        raise DamagedError(Damage.NOT_JSON, "%s is not JSON, or cut short" % what) from None

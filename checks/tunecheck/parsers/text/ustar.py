@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Optional
 
+from .damage import Damage, DamagedError
+
 __all__ = ["fits", "members", "pack"]
 
 _BLOCK = 512
-_OTHER_KIND = "neither a file nor a directory"
-_KINDS = {b"1": "a hard link", b"2": "a symbolic link", b"3": "a device", b"4": "a device", b"6": "a FIFO"}
+_OTHER_KIND = Damage.OTHER_KIND, "neither a file nor a directory"
+_KINDS = {b"1": (Damage.HARD_LINK, "a hard link"), b"2": (Damage.LINK, "a symbolic link"),
+          b"3": (Damage.DEVICE, "a device"), b"4": (Damage.DEVICE, "a device"), b"6": (Damage.FIFO, "a FIFO")}
 
 
 def fits(name: str) -> bool:
@@ -61,36 +64,36 @@ def members(read: Callable[[int], bytes], most: int, largest: int) -> Iterator["
         # What `tar` itself puts in between when people repack a recording by hand.
         folder = kind == b"5" and size == 0
         if kind not in (b"0", b"\0") and not folder:
-            raise ValueError("member %s is %s, which no recording holds" % (
-                _shown(name), _KINDS.get(kind, _OTHER_KIND)))
+            damage, what = _KINDS.get(kind, _OTHER_KIND)
+            raise DamagedError(damage, "member %s is %s, which no recording holds" % (_shown(name), what))
         if not _clean(name.rstrip("/") if folder else name):
-            raise ValueError("member name %s is not a clean relative path" % _shown(name))
+            raise DamagedError(Damage.BAD_NAME, "member name %s is not a clean relative path" % _shown(name))
         if size > largest:
-            raise ValueError("member %s is larger than %d MiB" % (_shown(name), largest >> 20))
+            raise DamagedError(Damage.TOO_LARGE, "member %s is larger than %d MiB" % (_shown(name), largest >> 20))
         content = _exactly(read, size)
         _exactly(read, -size % _BLOCK)
         if not folder:
             yield name, content
-    raise ValueError("more than %d members" % most)
+    raise DamagedError(Damage.TOO_MANY, "more than %d members" % most)
 
 
 def _parse(header: bytes) -> "tuple[str, int, bytes]":
     if header[257:262] != b"ustar":
-        raise ValueError("not a tar inside, or damaged")
+        raise DamagedError(Damage.NOT_TAR, "not a tar inside, or damaged")
     if _octal(header[148:156]) != sum(header[:148]) + 8 * 32 + sum(header[156:]):
-        raise ValueError("a header of its tar is damaged")
+        raise DamagedError(Damage.HEADER, "a header of its tar is damaged")
     prefix = header[345:500].partition(b"\0")[0] if header[262:263] == b"\0" else b""
     leaf = header[:100].partition(b"\0")[0]
     try:
         return (prefix + b"/" + leaf if prefix else leaf).decode("utf-8"), _octal(header[124:136]), header[156:157]
     except UnicodeDecodeError:
-        raise ValueError("a member name is not UTF-8") from None
+        raise DamagedError(Damage.BAD_NAME, "a member name is not UTF-8") from None
 
 
 def _octal(field: bytes) -> int:
     digits = field.strip(b"\0 ")
     if not digits or digits.strip(b"01234567"):
-        raise ValueError("a number in a header of its tar is damaged")
+        raise DamagedError(Damage.HEADER, "a number in a header of its tar is damaged")
     return int(digits, 8)
 
 
@@ -105,7 +108,7 @@ def _clean(name: str) -> bool:
 def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
     data = read(size)
     if len(data) != size:
-        raise ValueError("cut short")
+        raise DamagedError(Damage.CUT_SHORT, "cut short")
     return data
 
 
