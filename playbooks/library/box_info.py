@@ -18,6 +18,10 @@ options:
     type: list
     elements: str
     default: []
+  acs_by_setpci:
+    description: Whether the specification keeps ACS redirect off by register writes alone.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full}
 author: [tunecheck]
@@ -42,7 +46,8 @@ gpus: {description: PCI addresses of the accelerators; empty without pci_ids., t
 refusals:
   description: >-
     What speaks against a run before its first write, each a sentence or empty. boot_loader: none can be driven;
-    room, boot_room: too little on a file system; boards: other GPUs than the specification is about.
+    room, boot_room: too little on a file system; boards: other GPUs than the specification is about; lockdown: the
+    kernel refuses the register writes that the specification asks for.
   type: dict
   returned: always
 """
@@ -106,7 +111,8 @@ def no_boot_loader(module):
 def main():
     module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []},
                                           "applied": {"type": "str", "default": ""},
-                                          "asked_of_boot_loader": {"type": "list", "elements": "str", "default": []}},
+                                          "asked_of_boot_loader": {"type": "list", "elements": "str", "default": []},
+                                          "acs_by_setpci": {"type": "bool", "default": False}},
                            supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
@@ -135,7 +141,9 @@ def main():
         gpus=preconditions.accelerators(pci_ids),
         refusals={"boot_loader": no_boot_loader(module), "boards": preconditions.boards(pci_ids),
                   "room": "" if known or not applied else preconditions.room(),
-                  "boot_room": "" if known or not applied else preconditions.boot_room()},
+                  "boot_room": "" if known or not applied else preconditions.boot_room(),
+                  "lockdown": preconditions.register_writes(preconditions.lockdown())
+                  if module.params["acs_by_setpci"] else ""},
     )
 
 
