@@ -72,6 +72,18 @@ def test_setpci_alone_is_refused_before_the_first_write(lab: Box) -> None:
     assert lab.ssh(LEFT) == ""
 
 
+def test_where_grub_cannot_write_a_trial_is_refused_before_the_first_write(lab: Box) -> None:
+    lab.set_spec(cell.spec())
+    lab.ssh("cp -a /boot/grub /root/kept && mount -t tmpfs tmpfs /boot/grub && cp -a /root/kept/. /boot/grub/")
+    try:
+        run = lab.playbook(playbook=cell.PLAY, timeout=cell.SECONDS)
+        assert run.rc != 0 and lab.ssh(LEFT) == "", run
+        assert "a trial boot is not possible here: /boot/grub is on tmpfs (tmpfs), which GRUB cannot write" in said(
+            run.stdout), run
+    finally:
+        lab.ssh("umount /boot/grub; rm -r /root/kept")
+
+
 def test_the_plan_says_that_the_command_line_alone_keeps_redirect_off(lab: Box) -> None:
     lab.set_spec(cell.spec())
     run = lab.playbook("--check", playbook=cell.PLAY, timeout=cell.SECONDS)
