@@ -95,7 +95,8 @@ class Box:
         """What GRUB does: the one-shot entry once, then the default one. Returns the options of the initramfs."""
         environment = self.boot / "grub/grubenv"
         armed = "next_entry=tunecheck-trial" in environment.read_text()
-        environment.write_text("# GRUB Environment Block\n")
+        # GRUB sets it to nothing and saves that (00_header).
+        environment.write_text("# GRUB Environment Block\n" + ("next_entry=\n" if armed else ""))
         text = (self.boot / "grub/grub.cfg").read_text()
         entry = (grub.find_entry(text, "tunecheck-trial") if armed else None) or grub.default_entry(text)
         assert entry is not None
@@ -281,6 +282,7 @@ def test_a_rollback_takes_the_trial_away(
     monkeypatch.setattr(module, "detect", lambda *_: grub_debian.GrubDebian(box))
     module.main()
     assert said["changed"] and box.what_boots() == before and box.options() == options and not left_of_the_trial()
+    assert "next_entry" not in (box.boot / "grub/grubenv").read_text(), "as the box was found"
     box.power_cycle()
     assert cmdline.trial_id(box.running) is None
 
