@@ -113,7 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     build = verbs.add_parser("build", help="build the image, if this recipe's is not there yet")
     images: dict[str, Any] = {"default": "base", "choices": ("base", *recipe.LAYERS),
               "help": "drivers: with DKMS, compiler, headers and podman; serving: with podman, an engine and its "
-                      "model; systemd-boot: for --firmware uefi (default: base)"}  # fmt: skip
+                      "model; systemd-boot: for --firmware uefi; secure-boot: for --firmware secure-boot (default: "
+                      "base)"}  # fmt: skip
     build.add_argument("image", nargs="?", **images)
     build.add_argument("--tie-stdin", action="store_true", help=argparse.SUPPRESS)
     build.set_defaults(run=_build)
@@ -121,7 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--layout", choices=layouts.LAYOUTS, default="switch",
                     help="; ".join(f"{k}: {v.summary}" for k, v in layouts.LAYOUTS.items()))  # fmt: skip
     up.add_argument("--iommu", choices=layouts.IOMMUS, default="intel", help="emulated IOMMU (default: intel)")
-    up.add_argument("--firmware", choices=uefi.KINDS, default="bios", help="uefi: OVMF (default: bios)")
+    up.add_argument("--firmware", choices=uefi.KINDS, default="bios",
+                    help="uefi: OVMF; secure-boot: OVMF with Microsoft's keys (default: bios)")  # fmt: skip
     up.add_argument("--image", **images)
     up.add_argument("--no-wait", action="store_true", help="return as soon as QEMU runs")
     up.set_defaults(run=_up)

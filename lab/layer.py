@@ -46,9 +46,11 @@ def build_as_root(layer: recipe.Layer) -> None:
                 brought = work / "brought"
                 engine.bring(brought, log)
                 standin_gpus.bring(brought / "gpus")
-            elif layer is recipe.SYSTEMD_BOOT:
+            elif layer in (recipe.SYSTEMD_BOOT, recipe.SECURE_BOOT):
                 brought = work / "brought"
                 esp = _empty_esp(brought, log)
+                for file in layer.files:
+                    shutil.copy(file, brought)
             code, output = tree.enter(root, ["sh", "/root/layer.sh", release, *packages], brought)
             log.write(output.encode())
             if code != 0:

@@ -61,7 +61,10 @@ SERVING = Layer(
 )
 #: A UEFI box that boots by systemd-boot, without GRUB; mtools write its ESP.
 SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "systemd_boot.sh", 2)
-LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT)}
+#: A box with Secure Boot: Debian's signed shim, GRUB and kernel, with DKMS as on a box that builds its driver.
+SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-amd64-signed", "mtools"),
+                    _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
+LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT)}
 
 
 def environment() -> dict[str, str]:

@@ -70,7 +70,7 @@ class Box:
     """What was seen of one host."""
 
     def __init__(self):
-        self.spec, self.info, self.trial, self.watchdog, self.bmc = {}, {}, {}, {}, {}
+        self.spec, self.info, self.trial, self.watchdog, self.bmc, self.locked = {}, {}, {}, {}, {}, "none"
         self.changed, self.refused, self.kept_out, self.rebooting = [], "", "", False
 
 
@@ -127,6 +127,7 @@ class CallbackModule(CallbackBase):
             box.spec, self._frozen = facts["box_spec_frozen"].get("spec", {}), True
         if "kernel_cmdline_watchdog" in facts:
             box.watchdog = facts["kernel_cmdline_watchdog"]
+        box.locked = facts.get("pcie_acs_locked", box.locked)
         if "boot_trial_bmc" in facts:
             box.bmc = facts["boot_trial_bmc"]
         if "boot_trial_needs_reboot" in facts:
@@ -191,6 +192,9 @@ class CallbackModule(CallbackBase):
                          + ("; the run would fail at its proof: look at slots and power, or correct "
                             "box_spec.accelerators" if short or (not gpus and wanted != 0) else ""))
         lines.append(f"  would change: {'; '.join(box.changed) or ('not known' if box.refused else 'nothing')}")
+        if box.locked != "none" and not box.refused:
+            lines.append(f"  kernel lockdown: {box.locked}; no PCI register is written, the command line alone keeps "
+                         "ACS redirect off, without tunecheck-acs.service")
         if not box.refused:
             lines.append(f"  would reboot: {self._reboot(box)}")
             if box.trial.get("boot_trial_on_trial") and box.watchdog.get("code") in _WATCHDOG:

@@ -18,6 +18,10 @@ options:
     type: list
     elements: str
     default: []
+  acs_by_setpci:
+    description: Whether the specification keeps ACS redirect off by register writes alone.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full}
 author: [tunecheck]
@@ -39,10 +43,15 @@ trial_ended:
 identity: {description: "What DMI calls this machine, as {serials, uuid}.", type: dict, returned: always}
 busy: {description: Processes that hold a GPU and units that serve., type: list, returned: always}
 gpus: {description: PCI addresses of the accelerators; empty without pci_ids., type: list, returned: always}
+trial_refused:
+  description: Why this box cannot boot an entry just once, or empty. It matters where a run would stage a trial.
+  type: str
+  returned: always
 refusals:
   description: >-
     What speaks against a run before its first write, each a sentence or empty. boot_loader: none can be driven;
-    room, boot_room: too little on a file system; boards: other GPUs than the specification is about.
+    room, boot_room: too little on a file system; boards: other GPUs than the specification is about; lockdown: the
+    kernel refuses the register writes that the specification asks for.
   type: dict
   returned: always
 """
@@ -90,23 +99,27 @@ def identity():
     return {"serials": list(dict.fromkeys(number for number in numbers if number)), "uuid": said("product_uuid")}
 
 
-def no_boot_loader(module):
-    """Return why no boot loader can be driven, in the words in which the role kernel_cmdline would refuse later; ""
-    where one can, or where nothing is asked of one."""
+def boot_loader(module):
+    """Return (why no boot loader can be driven, why it can boot no trial), in the words in which the role
+    kernel_cmdline would refuse later; "" where it can, or where nothing is asked of one."""
     asked = module.params["asked_of_boot_loader"]
     if not asked:
-        return ""
+        return "", ""
     try:
-        detect(module, asked)
+        loader = detect(module, asked)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
-        return str(error)
-    return ""
+        return str(error), ""
+    try:
+        return "", loader.trial_refusal() or ""
+    except (BootloaderError, BoxIOError, OSError, ValueError) as error:
+        return "", str(error)
 
 
 def main():
     module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []},
                                           "applied": {"type": "str", "default": ""},
-                                          "asked_of_boot_loader": {"type": "list", "elements": "str", "default": []}},
+                                          "asked_of_boot_loader": {"type": "list", "elements": "str", "default": []},
+                                          "acs_by_setpci": {"type": "bool", "default": False}},
                            supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
@@ -120,6 +133,7 @@ def main():
     busy = [user.text for user in gpu_users()]
     if serving(module):
         busy.append(SERVING_UNIT)
+    no_loader, no_trial = boot_loader(module)
     module.exit_json(
         changed=False,
         boot_id=boot_id,
@@ -133,9 +147,12 @@ def main():
         identity=identity(),
         busy=busy,
         gpus=preconditions.accelerators(pci_ids),
-        refusals={"boot_loader": no_boot_loader(module), "boards": preconditions.boards(pci_ids),
+        trial_refused=no_trial,
+        refusals={"boot_loader": no_loader, "boards": preconditions.boards(pci_ids),
                   "room": "" if known or not applied else preconditions.room(),
-                  "boot_room": "" if known or not applied else preconditions.boot_room()},
+                  "boot_room": "" if known or not applied else preconditions.boot_room(),
+                  "lockdown": preconditions.register_writes(preconditions.lockdown())
+                  if module.params["acs_by_setpci"] else ""},
     )
 
 

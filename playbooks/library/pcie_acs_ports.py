@@ -23,6 +23,7 @@ registers: {description: "ACSCtl of the ports that have the capability, {bdf: 0x
 redirecting: {description: Ports whose redirect bits are set now., type: list, returned: always}
 tokens: {description: Kernel parameters for the mechanism and scope., type: list, returned: always}
 lockdown: {description: Kernel lockdown mode., type: str, returned: always}
+refusal: {description: Why the mechanism cannot work on this kernel, or empty., type: str, returned: always}
 """
 
 import itertools
@@ -30,6 +31,7 @@ import os
 import platform
 import re
 
+from ansible.module_utils import preconditions
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.pci import pci, topology
@@ -105,7 +107,7 @@ def main():
     except (OSError, pci.ConfigUnreadable) as error:
         module.fail_json(msg="the ACS registers of the accelerators' ports could not be read: %s. Expected root and a "
                              "kernel that gives the extended configuration space." % error)
-    lockdown = re.findall(r"\[(\w+)\]", read_text("/sys/kernel/security/lockdown")) or ["none"]
+    lockdown = preconditions.lockdown()
     module.exit_json(
         changed=False,
         accelerators=[chain.devices[-1] for chain in chains],
@@ -113,7 +115,8 @@ def main():
         registers={bdf: "0x%04x" % acs.ctl for bdf, (_devices, acs) in found.items() if acs is not None},
         redirecting=[bdf for bdf, (_devices, acs) in found.items() if acs is not None and acs.redirects],
         tokens=tokens(found, mechanism, module.params["scope"]),
-        lockdown=lockdown[0],
+        lockdown=lockdown,
+        refusal=preconditions.register_writes(lockdown) if mechanism == "setpci" else "",
     )
 
 

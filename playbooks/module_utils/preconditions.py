@@ -1,18 +1,20 @@
-"""Reasons against a run, found before its first write: too little room on the file systems it writes to, and boards
-that the specification is not about. Read-only. room(), boot_room() and boards() answer with a sentence, or "" where
-nothing speaks against the run."""
+"""Reasons against a run, found before its first write: too little room on the file systems it writes to, boards that
+the specification is not about, and what a locked down kernel refuses. Read-only. room(), boot_room(), boards() and
+register_writes() answer with a sentence, or "" where nothing speaks against the run."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.image_store import existing
 
-__all__ = ["accelerators", "boards", "boot_room", "room"]
+__all__ = ["accelerators", "boards", "boot_room", "lockdown", "register_writes", "room"]
 
 DEVICES = "/sys/bus/pci/devices"
+LOCKDOWN = "/sys/kernel/security/lockdown"
 INITRDS = ("/boot/initrd*", "/boot/initramfs*", "/efi/*/*/initrd*", "/boot/efi/*/*/initrd*")
 _MIB = 1 << 20
 #: MiB that a first run writes: the packed checker is 12 MiB, unpacked and compiled 80, and the old one stays beside it
@@ -78,6 +80,21 @@ def boards(pci_ids, devices=DEVICES):
     return ("the specification is for GPUs %s, and this box has %s and none of those. Set box_spec.profile or "
             "box_spec.accelerators.pci_ids to what it has (tunecheck init writes an inventory from the box), or look "
             "whether this is the right box" % (" ".join(pci_ids), " ".join(others)))
+
+
+def lockdown():
+    """Return the kernel's lockdown mode: none, integrity or confidentiality; none where it knows no lockdown."""
+    return (re.findall(r"\[(\w+)\]", read_text(LOCKDOWN)) or ["none"])[0]
+
+
+def register_writes(mode):
+    """Return a sentence where the kernel, in this lockdown mode, refuses the registers that box_spec.acs.mechanism:
+    setpci would write, else ""."""
+    if mode == "none":
+        return ""
+    return ("kernel lockdown (%s) refuses writes to PCI configuration space, so box_spec.acs.mechanism: setpci cannot "
+            "work on this box. Expected disable_acs_redir or config_acs: the kernel applies them itself, also under "
+            "lockdown (Secure Boot). Set one of them and run the play again" % mode)
 
 
 def _devices(folder):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.bootloader import grub_debian, grubby, owned, systemd_boot
+from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import grub
 
 PT = ["iommu=pt", "pcie_aspm.policy=performance", "pcie_port_pm=off", "pci=noacs"]
@@ -67,17 +68,16 @@ class _Module:
         return self.answers.get(argv[1], (1, "", "not in this test"))
 
 
-def refused(load_module: Any, box: Box, loader: Any, tokens: list[str], check: bool = False) -> str:
+def refused(box: Box, loader: Any, tokens: list[str], check: bool = False) -> str:
     """The module's words where it refuses; "" where it goes on to its first write."""
-    library = load_module("kernel_cmdline")
-    box.monkeypatch.setattr(library, "read_text", box.read)
+    box.monkeypatch.setattr(situation, "read_text", box.read)
     module = loader.module = _Module(tokens, check)
     loader.module.answers = getattr(loader, "answers", {})
     for name in ("stage", "commit"):
         box.monkeypatch.setattr(loader, name, lambda *_args: None)
     box.monkeypatch.setattr(loader, "trial_refusal", lambda *_: None)
     try:
-        library.run_staged(module, loader, library.Situation(loader, tokens))
+        steps.run_staged(module, loader, situation.Situation(loader, tokens))
     except _EndError as end:
         return str(end)
     return ""
@@ -112,11 +112,11 @@ def debian(box: Box, line: str = "", default: str = "quiet", ours: list[str] | N
     ("amd_iommu=off", "pcie_aspm=off", {},
      ["amd_iommu=off (/etc/default/grub:3)", "pcie_aspm=off (/etc/default/grub:2)"]),
 ])
-def test_grub_debian(load_module: Any, box: Box, line: str, default: str, dropins: dict[str, str], says: list[str],
+def test_grub_debian(box: Box, line: str, default: str, dropins: dict[str, str], says: list[str],
                      check: bool) -> None:
     """Also where update-grub has not run since: the files are what the next update-grub makes a command line of."""
     loader = debian(box, line, default, generated="quiet", **dropins)
-    message = refused(load_module, box, loader, PT, check)
+    message = refused(box, loader, PT, check)
     assert all(text in message for text in [*says, "Nothing was written"]), message
 
 
@@ -127,54 +127,53 @@ def test_grub_debian(load_module: Any, box: Box, line: str, default: str, dropin
     ("", "", {"10-x": "#GRUB_CMDLINE_LINUX=amd_iommu=off\n"}, PT), ("amd_iommu=off pci=noaer", "", {}, []),
     ("amd_iommu=off iommu=off", "", {}, ["iommu=off"]), ("", "pcie_aspm=off", {}, ["pci=noacs"]),
 ])
-def test_what_is_not_refused(load_module: Any, box: Box, line: str, default: str, dropins: dict[str, str],
+def test_what_is_not_refused(box: Box, line: str, default: str, dropins: dict[str, str],
                              tokens: list[str]) -> None:
-    assert refused(load_module, box, debian(box, line, default, generated="quiet", **dropins), tokens) == ""
+    assert refused(box, debian(box, line, default, generated="quiet", **dropins), tokens) == ""
 
 
-def test_a_word_that_only_the_generated_entry_has_is_named_there(load_module: Any, box: Box) -> None:
+def test_a_word_that_only_the_generated_entry_has_is_named_there(box: Box) -> None:
     """The trial is a copy of it: gone from the files, still in the trial."""
-    message = refused(load_module, box, debian(box, generated="quiet amd_iommu=off"), PT)
+    message = refused(box, debian(box, generated="quiet amd_iommu=off"), PT)
     assert "amd_iommu=off (/boot/grub/grub.cfg:2)" in message
 
 
-def test_our_own_former_words_are_no_contradiction_and_go(load_module: Any, box: Box) -> None:
+def test_our_own_former_words_are_no_contradiction_and_go(box: Box) -> None:
     """A box provisioned with the former profile: pcie_aspm=off is ours, so it is dropped and nothing is refused."""
     former = ["pci=noacs", "pcie_aspm=off", "pcie_port_pm=off"]
     loader = debian(box, ours=former)
-    assert refused(load_module, box, loader, PT) == ""
-    library = load_module("kernel_cmdline")
-    now = library.Situation(loader, PT)
-    assert now.dropped == ["pcie_aspm=off"] and library.decide(now, trial=True) == ("staged", "stage")
+    assert refused(box, loader, PT) == ""
+    now = situation.Situation(loader, PT)
+    assert now.dropped == ["pcie_aspm=off"] and situation.decide(now, trial=True) == ("staged", "stage")
     block = grub.trial_block(loader._default(), now.configured, now.tokens)
     assert "pcie_aspm=off" not in block and "pcie_aspm.policy=performance" in block
     # The same word of somebody else stays one, and is refused.
     loader = debian(box, "pcie_aspm=off", ours=former)
-    assert "pcie_aspm=off (/etc/default/grub:3)" in refused(load_module, box, loader, PT)
+    assert "pcie_aspm=off (/etc/default/grub:3)" in refused(box, loader, PT)
 
 
-def test_clutter_does_not_stop_a_box_that_is_settled(load_module: Any, box: Box) -> None:
+def test_clutter_does_not_stop_a_box_that_is_settled(box: Box) -> None:
     """iommu=nopt before ours: the kernel obeys ours. A new change is refused, a box that has it goes on."""
-    assert "iommu=nopt" in refused(load_module, box, debian(box, "iommu=nopt"), PT)
+    assert "iommu=nopt" in refused(box, debian(box, "iommu=nopt"), PT)
     merged = debian(box, "iommu=nopt", ours=PT)
-    assert refused(load_module, box, merged, PT) == ""
-    assert "amd_iommu=off" in refused(load_module, box, debian(box, "amd_iommu=off", ours=PT), PT)
+    assert refused(box, merged, PT) == ""
+    assert "amd_iommu=off" in refused(box, debian(box, "amd_iommu=off", ours=PT), PT)
 
 
-def test_grubby(load_module: Any, box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grubby(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     box.put("/boot/loader/entries/1-5.14.conf", "title Rocky\noptions root=UUID=1 ro $kernelopts amd_iommu=off\n")
     box.put("/boot/grub2/grubenv", "kernelopts=pci=noaer quiet\n")
     box.put(owned.OWNED, json.dumps({"tokens": ["pcie_aspm=off"], "retired": []}))
     box.put("/proc/cmdline", "root=UUID=1 ro\n")
     loader = grubby.Grubby(None)
     loader.answers = {"--info=DEFAULT": (0, 'args="ro $kernelopts amd_iommu=off pcie_aspm=off"\nid="1-5.14"\n', "")}
-    message = refused(load_module, box, loader, PT, check=True)
+    message = refused(box, loader, PT, check=True)
     assert "amd_iommu=off (/boot/loader/entries/1-5.14.conf:2) against iommu=pt" in message
     assert "pci=noaer (/boot/grub2/grubenv:1)" in message and "pcie_aspm=off" not in message
     assert "--remove-args" in message
 
 
-def test_systemd_boot(load_module: Any, box: Box) -> None:
+def test_systemd_boot(box: Box) -> None:
     """The entry is what boots, /etc/kernel/cmdline what the next entries are made of: both count."""
     entry = "/efi/loader/entries/1.conf"
     box.put(entry, "title Debian\noptions root=UUID=1 ro pcie_aspm=off\n")
@@ -183,5 +182,5 @@ def test_systemd_boot(load_module: Any, box: Box) -> None:
     loader = systemd_boot.SystemdBoot(None)
     listed = [{"isDefault": True, "type": "type1", "id": "1.conf", "path": entry}]
     loader.answers = {"list": (0, json.dumps(listed), ""), "--print-esp-path": (0, "/efi\n", "")}
-    message = refused(load_module, box, loader, PT)
+    message = refused(box, loader, PT)
     assert f"pcie_aspm=off ({entry}:2)" in message and "iommu=off (/etc/kernel/cmdline:1)" in message

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.bootloader import proof
+from ansible.module_utils.trial_boot import situation as situations
+from ansible.module_utils.trial_boot import steps
 
 BASE = ["root=/dev/vda", "ro", "console=ttyS0"]
 MARK = "tunecheck.trial="
@@ -20,15 +22,15 @@ def kernel_cmdline(load_module: Any) -> ModuleType:
     return load_module("kernel_cmdline")
 
 
-def situation(module: ModuleType, monkeypatch: pytest.MonkeyPatch, tokens: list[str], *, running: list[str],
+def situation(monkeypatch: pytest.MonkeyPatch, tokens: list[str], *, running: list[str],
               configured: list[str], generated: list[str], retired: list[str] | None = None,
               staged: Any = None, unproven: str = "") -> Any:
     loader = SimpleNamespace(configured=lambda: configured, generated=lambda: generated,
                              retired=lambda: retired or [], staged=lambda: staged, kernel=lambda: "/vmlinuz",
                              initrds=list, root=lambda: "")
-    monkeypatch.setattr(module.proof, "unproven", lambda *_: unproven)
-    monkeypatch.setattr(module, "read_text", lambda path: " ".join(running))
-    return module.Situation(loader, tokens)
+    monkeypatch.setattr(proof, "unproven", lambda *_: unproven)
+    monkeypatch.setattr(situations, "read_text", lambda path: " ".join(running))
+    return situations.Situation(loader, tokens)
 
 
 class _EndedError(Exception):
@@ -71,85 +73,82 @@ def test_a_box_without_boot_loader_is_told_what_is_asked_and_how_to_take_it_out(
     assert run_without_loader(kernel_cmdline, monkeypatch, "absent", ["iommu=pt"])[0] == "exit", "nothing to take back"
 
 
-def test_a_fresh_box_stages_a_trial(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
-    assert kernel_cmdline.decide(now, trial=True) == ("staged", "stage")
-    assert kernel_cmdline.decide(now, trial=False) == ("pending", "commit")
+def test_a_fresh_box_stages_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = situation(monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
+    assert situations.decide(now, trial=True) == ("staged", "stage")
+    assert situations.decide(now, trial=False) == ("pending", "commit")
 
 
-def test_an_interrupted_run_finds_its_staged_trial(
-        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
+def test_an_interrupted_run_finds_its_staged_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = situation(monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
     staged = SimpleNamespace(tokens=[*BASE, "pci=noacs", *first.trial_tokens], armed=True)
-    again = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE,
+    again = situation(monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE,
                       staged=staged)
-    assert kernel_cmdline.decide(again, trial=True) == ("staged", None)
+    assert situations.decide(again, trial=True) == ("staged", None)
     staged.armed = False
-    assert kernel_cmdline.decide(again, trial=True) == ("staged", "stage")
+    assert situations.decide(again, trial=True) == ("staged", "stage")
 
 
-def test_a_trial_that_an_earlier_version_staged_gets_its_deadline(
-        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
+def test_a_trial_that_an_earlier_version_staged_gets_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = situation(monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE)
     old = SimpleNamespace(tokens=[*BASE, "pci=noacs", "panic=30", MARK + first.trial_id], armed=True)
-    again = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE,
+    again = situation(monkeypatch, ["pci=noacs"], running=BASE, configured=[], generated=BASE,
                       staged=old)
-    assert kernel_cmdline.decide(again, trial=True) == ("staged", "stage")
+    assert situations.decide(again, trial=True) == ("staged", "stage")
 
 
-def test_a_running_trial_waits_for_its_verdict(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=[*BASE, "pci=noacs", MARK + "x"],
+def test_a_running_trial_waits_for_its_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = situation(monkeypatch, ["pci=noacs"], running=[*BASE, "pci=noacs", MARK + "x"],
                     configured=[], generated=BASE)
-    assert kernel_cmdline.decide(now, trial=True) == ("trial", None)
+    assert situations.decide(now, trial=True) == ("trial", None)
 
 
-def test_a_committed_box_is_settled(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_committed_box_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     both = [*BASE, "pci=noacs"]
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=both, configured=["pci=noacs"], generated=both)
-    assert kernel_cmdline.decide(now, trial=True) == ("settled", None)
+    now = situation(monkeypatch, ["pci=noacs"], running=both, configured=["pci=noacs"], generated=both)
+    assert situations.decide(now, trial=True) == ("settled", None)
 
 
-def test_a_failed_update_grub_heals(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_update_grub_heals(monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is written, grub.cfg is not: memory says done, the generated file says otherwise."""
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=[*BASE, "pci=noacs"],
+    now = situation(monkeypatch, ["pci=noacs"], running=[*BASE, "pci=noacs"],
                     configured=["pci=noacs"], generated=BASE)
-    assert kernel_cmdline.decide(now, trial=True) == ("trial", None)
+    assert situations.decide(now, trial=True) == ("trial", None)
     assert not now.committed
 
 
-def test_another_entry_was_booted(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=BASE, configured=["pci=noacs"],
+def test_another_entry_was_booted(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = situation(monkeypatch, ["pci=noacs"], running=BASE, configured=["pci=noacs"],
                     generated=[*BASE, "pci=noacs"])
-    assert kernel_cmdline.decide(now, trial=True) == ("pending", None)
+    assert situations.decide(now, trial=True) == ("pending", None)
 
 
-def test_a_dropped_token_needs_a_trial_too(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dropped_token_needs_a_trial_too(monkeypatch: pytest.MonkeyPatch) -> None:
     both = [*BASE, "pci=noacs,realloc"]
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=both, configured=["pci=noacs,realloc"],
+    now = situation(monkeypatch, ["pci=noacs"], running=both, configured=["pci=noacs,realloc"],
                     generated=both)
     assert now.dropped == ["pci=realloc"]
-    assert kernel_cmdline.decide(now, trial=True) == ("staged", "stage")
+    assert situations.decide(now, trial=True) == ("staged", "stage")
     assert now.retired == ["pci=realloc"]
 
 
-def test_a_dropped_token_that_is_also_somebody_elses_is_not_waited_for(
-        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dropped_token_that_is_also_somebody_elses_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     both = [*BASE, "iommu=pt", "iommu=pt"]
-    now = situation(kernel_cmdline, monkeypatch, [], running=both, configured=["iommu=pt"], generated=both)
+    now = situation(monkeypatch, [], running=both, configured=["iommu=pt"], generated=both)
     assert now.retired == []
-    assert kernel_cmdline.decide(now, trial=True) == ("trial", None)
+    assert situations.decide(now, trial=True) == ("trial", None)
 
 
-def test_pci_words_from_elsewhere_do_not_matter(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pci_words_from_elsewhere_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     both = ["pci=realloc", *BASE, "pci=noacs,disable_acs_redir=pci:0:0"]
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs", "pci=disable_acs_redir=pci:0:0"], running=both,
+    now = situation(monkeypatch, ["pci=noacs", "pci=disable_acs_redir=pci:0:0"], running=both,
                     configured=["pci=noacs,disable_acs_redir=pci:0:0"], generated=both)
-    assert kernel_cmdline.decide(now, trial=True) == ("settled", None)
+    assert situations.decide(now, trial=True) == ("settled", None)
 
 
-def test_trial_ids_differ_by_what_is_dropped(kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = situation(kernel_cmdline, monkeypatch, ["a"], running=BASE, configured=[], generated=BASE)
-    two = situation(kernel_cmdline, monkeypatch, ["a"], running=BASE, configured=["b"], generated=BASE)
+def test_trial_ids_differ_by_what_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = situation(monkeypatch, ["a"], running=BASE, configured=[], generated=BASE)
+    two = situation(monkeypatch, ["a"], running=BASE, configured=["b"], generated=BASE)
     assert one.trial_id != two.trial_id
 
 
@@ -203,13 +202,12 @@ def test_a_file_that_is_not_found_proves_nothing(boot: SimpleNamespace) -> None:
     assert "the file of the kernel that the default entry boots was not found" in proof.unproven("", [], "", "6", 1.0)
 
 
-def test_a_kernel_installed_meanwhile_gets_a_trial_of_its_own(
-        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_installed_meanwhile_gets_a_trial_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     running = [*BASE, "pci=noacs", MARK + "x"]
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE,
+    now = situation(monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE,
                     unproven="the default entry would boot kernel 6.12.2")
-    assert kernel_cmdline.decide(now, trial=True) == ("staged", "stage")
-    assert kernel_cmdline.decide(now, trial=False) == ("pending", "commit"), "box_spec.boot.trial: false, knowingly"
+    assert situations.decide(now, trial=True) == ("staged", "stage")
+    assert situations.decide(now, trial=False) == ("pending", "commit"), "box_spec.boot.trial: false, knowingly"
 
     class FailedError(Exception):
         pass
@@ -220,7 +218,7 @@ def test_a_kernel_installed_meanwhile_gets_a_trial_of_its_own(
     written: list[str] = []
     loader = SimpleNamespace(commit=lambda *_: written.append("commit"))
     with pytest.raises(FailedError, match=r"would boot kernel 6\.12\.2\. Nothing was committed"):
-        kernel_cmdline.run_committed(SimpleNamespace(fail_json=fail_json, check_mode=False), loader, now)
+        steps.run_committed(SimpleNamespace(fail_json=fail_json, check_mode=False), loader, now)
     assert not written
 
 
@@ -230,7 +228,7 @@ STEPS = ["put the deadline off", "write the default entry", "take the trial's pa
 
 @pytest.mark.parametrize("dies", [*STEPS, ""])
 def test_a_commit_that_dies_leaves_the_guard_armed_until_the_entry_is_written(
-        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch, dies: str) -> None:
+        monkeypatch: pytest.MonkeyPatch, dies: str) -> None:
     """After each step the box has either the old default entry and an armed guard, or the new one, which this boot has
     proven. A guard that ends before the entry is written would leave an unproven boot running."""
 
@@ -248,34 +246,33 @@ def test_a_commit_that_dies_leaves_the_guard_armed_until_the_entry_is_written(
         return act
 
     running = [*BASE, "pci=noacs", MARK + "x"]
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE)
-    monkeypatch.setattr(kernel_cmdline.trial_guard, "hold", step(STEPS[0]))
-    monkeypatch.setattr(kernel_cmdline.trial_hang, "take_back", step(STEPS[2]))
-    monkeypatch.setattr(kernel_cmdline.trial_guard, "confirm", step(STEPS[3]))
-    monkeypatch.setattr(kernel_cmdline.trial_guard, "forget", step(STEPS[4]))
-    monkeypatch.setattr(kernel_cmdline.proof, "forget", step(STEPS[5]))
+    now = situation(monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE)
+    monkeypatch.setattr(steps.trial_guard, "hold", step(STEPS[0]))
+    monkeypatch.setattr(steps.trial_hang, "take_back", step(STEPS[2]))
+    monkeypatch.setattr(steps.trial_guard, "confirm", step(STEPS[3]))
+    monkeypatch.setattr(steps.trial_guard, "forget", step(STEPS[4]))
+    monkeypatch.setattr(steps.proof, "forget", step(STEPS[5]))
     module = SimpleNamespace(check_mode=False)
     loader = SimpleNamespace(commit=step(STEPS[1]))
     if dies:
         with pytest.raises(DiedError):
-            kernel_cmdline.run_committed(module, loader, now)
+            steps.run_committed(module, loader, now)
     else:
-        assert kernel_cmdline.run_committed(module, loader, now) == ("settled", True, [])
+        assert steps.run_committed(module, loader, now) == ("settled", True, [])
     assert done == STEPS[:STEPS.index(dies)] if dies else done == STEPS
     guard_ended, entry_written = STEPS[3] in done, STEPS[1] in done
     assert entry_written or not guard_ended
 
 
-def test_a_commit_that_was_not_confirmed_is_confirmed_by_the_next_play(
-        kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_was_not_confirmed_is_confirmed_by_the_next_play(monkeypatch: pytest.MonkeyPatch) -> None:
     both = [*BASE, "pci=noacs"]
     trial = ["BOOT_IMAGE=/vmlinuz", *both, MARK + "x", "tunecheck.confirm=1200", "panic=30", "hung_task_panic=1"]
-    monkeypatch.setattr(kernel_cmdline.trial_guard, "confirmed", lambda: False)
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
-    assert kernel_cmdline.decide(now, trial=True) == ("settled", "confirm")
-    other = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=["quiet", *trial], configured=["pci=noacs"],
+    monkeypatch.setattr(steps.trial_guard, "confirmed", lambda: False)
+    now = situation(monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
+    assert situations.decide(now, trial=True) == ("settled", "confirm")
+    other = situation(monkeypatch, ["pci=noacs"], running=["quiet", *trial], configured=["pci=noacs"],
                       generated=both)
-    assert kernel_cmdline.decide(other, trial=True) == ("settled", None), "another line ran: its guard ends this boot"
-    monkeypatch.setattr(kernel_cmdline.trial_guard, "confirmed", lambda: True)
-    now = situation(kernel_cmdline, monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
-    assert kernel_cmdline.decide(now, trial=True) == ("settled", None)
+    assert situations.decide(other, trial=True) == ("settled", None), "another line ran: its guard ends this boot"
+    monkeypatch.setattr(steps.trial_guard, "confirmed", lambda: True)
+    now = situation(monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
+    assert situations.decide(now, trial=True) == ("settled", None)

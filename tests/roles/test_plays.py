@@ -77,8 +77,9 @@ def test_no_inventory_at_all_is_an_error(tmp_path: Path, playbook: str) -> None:
     (["python (77)"], {}, ["a", "b"], ["would reboot: no, while it is in use (python (77))"]),
     (["python (77)"], {"reboot_when_busy": True}, [], ["GPUs: 0 of 2 found; the run", "would reboot: once"]),
 ])
+@pytest.mark.parametrize("locked", ["none", "integrity"])
 def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict[str, object], gpus: list[str],
-                                     says: list[str]) -> None:
+                                     says: list[str], locked: str) -> None:
     """The real role boot_trial and the real callback; box_info answers what a box of that kind would."""
     (tmp_path / "library").mkdir()
     answer = {"changed": False, "busy": busy, "gpus": gpus, "receipt": {"spec_digest": "d"}}
@@ -92,7 +93,8 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
             "kernel_cmdline_phase": "staged", "kernel_modules_pending": [], "kernel_cmdline_merged": ["a"],
             "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {}},
         "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": spec},
-                                "kernel_cmdline_watchdog": {"code": "none", "device": "", "identity": ""}}},
+                                "kernel_cmdline_watchdog": {"code": "none", "device": "", "identity": ""},
+                                "pcie_acs_locked": locked}},
                   {"box_info": {}, "register": "box_info"},
                   {"name": "Write a file", "copy": {"content": "x", "dest": str(tmp_path / "made"), "mode": "0600"}},
                   {"import_role": {"name": "boot_trial"}}]}]))
@@ -102,7 +104,9 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
     assert "plan for box (--check: nothing was written)" in shown and "would change: Write a file" in shown, shown
     assert "next: the same command without --check" in shown and "reboot pending" not in shown
     assert [each for each in says if each not in shown] == [], shown
-    assert len(done.stdout.partition("plan for box")[2].splitlines()) <= 10
+    told = "kernel lockdown: integrity; no PCI register is written, the command line alone keeps ACS redirect off"
+    assert (told in shown) is (locked == "integrity") and ("lockdown" in shown) is (locked == "integrity")
+    assert len(done.stdout.partition("plan for box")[2].splitlines()) <= 10 + 2 * (locked == "integrity")
     assert all(len(line) <= 80 for line in done.stdout.partition("plan for box")[2].splitlines())
 
 

@@ -24,6 +24,20 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True, timeout=30)
 
 
+@pytest.mark.parametrize(("text", "mode", "refused"), [
+    ("none [integrity] confidentiality\n", "integrity", True), ("[none] integrity confidentiality\n", "none", False),
+    ("", "none", False),
+])
+def test_what_a_locked_down_kernel_refuses_is_said_with_what_works_there(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, mode: str, refused: bool) -> None:
+    (tmp_path / "lockdown").write_text(text)
+    monkeypatch.setattr(preconditions, "LOCKDOWN", str(tmp_path / "lockdown"))
+    assert preconditions.lockdown() == mode
+    said = preconditions.register_writes(mode)
+    assert (f"kernel lockdown ({mode})" in said and "Expected disable_acs_redir" in said) is refused
+    assert refused or said == ""
+
+
 def test_a_box_with_room_is_not_refused(tmp_path: Path) -> None:
     assert preconditions.room(((str(tmp_path), 1), ("/nowhere/at/all", 1))) == ""
 

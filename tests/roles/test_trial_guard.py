@@ -16,6 +16,7 @@ import pytest
 import yaml
 from ansible.module_utils import trial_guard as told
 from ansible.module_utils import trial_hang
+from ansible.module_utils.trial_boot import steps
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, trial
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,13 +232,12 @@ def test_the_trials_own_parameters(sysfs: Callable[..., None], tmp_path: Path) -
     assert cmdline.without_trial([*BASE, *tokens]) == BASE, "a fleet sees no drift in a trial boot"
 
 
-def test_a_trial_entry_fits_the_room_that_is_kept(
-        sysfs: Callable[..., None], tmp_path: Path, load_module: Any) -> None:
+def test_a_trial_entry_fits_the_room_that_is_kept(sysfs: Callable[..., None], tmp_path: Path) -> None:
     sysfs(identity="iTCO_wdt", state="inactive")
     (tmp_path / "dracut").touch()
     longest = " ".join(["", *trial_hang.tokens(BASE, "0123456789ab", 14400, 600)])
     boot_image = " BOOT_IMAGE=(hd0,gpt2)/vmlinuz-6.12.117+deb13-amd64"
-    assert len(longest) + len(boot_image) <= load_module("kernel_cmdline").ROOM_FOR_TRIAL
+    assert len(longest) + len(boot_image) <= steps.ROOM_FOR_TRIAL
 
 
 def test_a_commit_gives_the_kernel_back_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

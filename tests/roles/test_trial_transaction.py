@@ -16,6 +16,7 @@ import pytest
 from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import grub_debian, proof
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub, modprobe, trial
 
 RELEASE = os.uname().release
@@ -94,7 +95,8 @@ class Box:
         """What GRUB does: the one-shot entry once, then the default one. Returns the options of the initramfs."""
         environment = self.boot / "grub/grubenv"
         armed = "next_entry=tunecheck-trial" in environment.read_text()
-        environment.write_text("# GRUB Environment Block\n")
+        # GRUB sets it to nothing and saves that (00_header).
+        environment.write_text("# GRUB Environment Block\n" + ("next_entry=\n" if armed else ""))
         text = (self.boot / "grub/grub.cfg").read_text()
         entry = (grub.find_entry(text, "tunecheck-trial") if armed else None) or grub.default_entry(text)
         assert entry is not None
@@ -105,7 +107,7 @@ class Box:
 
 
 @pytest.fixture()
-def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load_module: Callable[[str], ModuleType]) -> Box:
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     made = Box(tmp_path)
     for name, path in (("GRUB_CFG", "boot/grub/grub.cfg"), ("DROPIN", "default/grub.d/zz-tunecheck.cfg"),
                        ("DEFAULTS", "default/grub"), ("TRIAL_SCRIPT", "grub.d/42_tunecheck_trial")):
@@ -126,8 +128,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load_module: Callable[[
     monkeypatch.setattr(module_options, "_SYSTEM", str(tmp_path / "sys/"))
     monkeypatch.setattr(grub_debian, "block_kind", lambda _number: "disk")
     monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: None)
-    made.kernel_cmdline = load_module("kernel_cmdline")  # type: ignore[attr-defined]
-    monkeypatch.setattr(made.kernel_cmdline, "read_text", lambda path, default="": (  # type: ignore[attr-defined]
+    monkeypatch.setattr(situation, "read_text", lambda path, default="": (
         " ".join(made.running) if path == "/proc/cmdline" else read_text(path, default)))
     made.power_cycle()
 
@@ -145,15 +146,14 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load_module: Callable[[
 
 def play(box: Box, state: str, modules: dict[str, Any] | None = None) -> str:
     """One run of the module kernel_cmdline; the phase."""
-    module: Any = box.kernel_cmdline  # type: ignore[attr-defined]
     loader = grub_debian.GrubDebian(box)
     wanted = MODULES if modules is None else modules
     options = module_options.Options(box, wanted, RELEASE) if wanted else None
-    now = module.Situation(loader, TOKENS, options=options)
+    now = situation.Situation(loader, TOKENS, options=options)
     if state == "given_up":
-        module.run_given_up(box, loader, now)
+        steps.run_given_up(box, loader, now)
         return "settled"
-    run = module.run_staged if state == "staged" else module.run_committed
+    run = steps.run_staged if state == "staged" else steps.run_committed
     return str(run(box, loader, now)[0])
 
 
@@ -267,9 +267,10 @@ def test_after_a_power_cut_in_the_commit_the_next_run_ends_it(box: Box, at: int)
 
 
 @pytest.mark.parametrize("running", [False, True])
-def test_a_rollback_takes_the_trial_away(box: Box, monkeypatch: pytest.MonkeyPatch, running: bool) -> None:
+def test_a_rollback_takes_the_trial_away(
+        box: Box, monkeypatch: pytest.MonkeyPatch, load_module: Callable[[str], ModuleType], running: bool) -> None:
     """While it is staged, and while it runs; what the module kernel_cmdline does with state: absent."""
-    module: Any = box.kernel_cmdline  # type: ignore[attr-defined]
+    module = load_module("kernel_cmdline")
     before, options = box.what_boots(), box.options()
     play(box, "staged")
     if running:
@@ -281,6 +282,7 @@ def test_a_rollback_takes_the_trial_away(box: Box, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "detect", lambda *_: grub_debian.GrubDebian(box))
     module.main()
     assert said["changed"] and box.what_boots() == before and box.options() == options and not left_of_the_trial()
+    assert "next_entry" not in (box.boot / "grub/grubenv").read_text(), "as the box was found"
     box.power_cycle()
     assert cmdline.trial_id(box.running) is None
 

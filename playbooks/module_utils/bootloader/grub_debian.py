@@ -123,13 +123,18 @@ class GrubDebian(Bootloader):
 
     def remove(self):
         self._disarm()
+        if self._env().get("next_entry") == "":     # what GRUB leaves of the order to boot a trial
+            self._forget_order("No trial is staged")
         remove(grub.DROPIN)
         self._update()
 
     def _disarm(self):
         if self._env().get("next_entry") == grub.TRIAL_ENTRY:
-            self.run(["/usr/bin/grub-editenv", _ENV, "unset", "next_entry"], "The trial is still staged")
+            self._forget_order("The trial is still staged")
         remove(grub.TRIAL_SCRIPT)
+
+    def _forget_order(self, state):
+        self.run(["/usr/bin/grub-editenv", _ENV, "unset", "next_entry"], state)
 
     def _update(self):
         # grub-mkconfig checks grub.cfg.new and ends with `cat grub.cfg.new > grub.cfg` (Debian 13, 2.12-9, line 320): a

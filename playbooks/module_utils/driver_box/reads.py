@@ -18,6 +18,12 @@ __all__ = ["os_release", "read_box"]
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #: The certificate that DKMS signs with: Ubuntu's, Debian's and Enterprise Linux's (dkms 3.2.2, prepare_mok).
 _CERTIFICATES = ("/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub")
+#: What mokutil --test-key says, and Box.key.
+_ANSWERS = (("already enrolled", "enrolled"), ("enrollment request", "waits"), ("not enrolled", "not_enrolled"))
+_DKMS = "/usr/sbin/dkms"
+#: As DKMS itself does it (prepare_signing).
+_BY_OPENSSL = ("openssl req -new -x509 -nodes -days 36500 -subj '/CN=DKMS module signing key' -newkey rsa:2048 "
+               "-keyout /var/lib/dkms/mok.key -outform DER -out /var/lib/dkms/mok.pub")
 #: HGX B200: its NVSwitches are no PCI functions; eight of these boards are the sign.
 _HGX_BOARDS = {"0x2901"}
 
@@ -42,16 +48,25 @@ def secure_boot():
     return content[4:5] == b"\x01"
 
 
-def key_enrolled(module):
-    """Return whether the key that DKMS signs with is enrolled; None without a key or without mokutil."""
+def signing_key(module):
+    """Return the state of the key that DKMS signs with, as Box.key has it."""
     program = module.get_bin_path("mokutil")
     path = next((each for each in _CERTIFICATES if os.path.exists(each)), None)
-    if not program or not path:
-        return None
+    if not program or not (path or os.path.exists(_DKMS)):
+        return "untested"
+    if not path:
+        return "missing"
     _code, out, err = module.run_command([program, "--test-key", path], environ_update={"LC_ALL": "C"})
     # Its exit code has meant both over the years; the words have not changed.
     answer = out + err
-    return None if "enrolled" not in answer else "already enrolled" in answer
+    return next((state for words, state in _ANSWERS if words in answer), "untested")
+
+
+def makes_key(ubuntu):
+    """Return the command that makes a missing key. Debian 12's DKMS (3.0.10) makes one only while it builds."""
+    if ubuntu:
+        return "update-secureboot-policy --new-key"
+    return "dkms generate_mok" if "generate_mok" in read_text(_DKMS) else _BY_OPENSSL
 
 
 def nvidia_functions():
@@ -77,6 +92,7 @@ def read_box(module, manager, draining):
         users.append(SERVING_UNIT)
     return Box(
         distribution=release.get("ID", ""), release=release.get("VERSION_ID", ""), arch=platform.machine(),
-        kernel=kernel, next_kernel=after, secure_boot=secure_boot(), key_enrolled=key_enrolled(module),
+        kernel=kernel, next_kernel=after, secure_boot=secure_boot(), key=signing_key(module),
+        makes_key=makes_key(release.get("ID", "") == "ubuntu"),
         nvswitch=nvswitch(nvidia_functions()), headers=with_headers((kernel, after)),
         installed=manager.installed(INSTALLED_GLOBS), gpu_users=tuple(users), held=tuple(manager.held()))

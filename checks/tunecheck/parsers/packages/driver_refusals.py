@@ -145,17 +145,30 @@ def _headers_remedy(box: Box, kernel: str) -> str:
     return "install a kernel whose headers are offered, reboot, then run the play again"
 
 
+#: Where DKMS keeps the certificate of the key that it signs with: Ubuntu's own place, and everybody else's.
+_UBUNTU_KEY, _KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"
+_ENROL = ("mokutil --import {path} (it asks for a new password); reboot, choose Enroll MOK on the console, give that "
+          "password")
+_KEY_STATES = {
+    "waits": ("waits for its confirmation on the console",
+              "reboot, choose Enroll MOK on the console, give the password of its import"),
+    "not_enrolled": ("is not enrolled", "run: " + _ENROL),
+    "missing": ("is not there yet", "run: {makes}; " + _ENROL),
+    "untested": ("could not be tested", "run: {install} dkms mokutil"),
+}
+
+
 def secure_boot(box: Box, want: Want) -> Iterator[str]:
-    """Yield a refusal where the kernel would refuse a module built on the box."""
-    if box.secure_boot and want.modules == "dkms" and box.key_enrolled is not True:
-        ubuntu = box.distribution.lower() == "ubuntu"
+    """Yield a refusal where the kernel would refuse a module built on the box, with the steps that enrol its key."""
+    if box.secure_boot and want.modules == "dkms" and box.key != "enrolled":
+        system = box.distribution.lower()
+        state, steps = _KEY_STATES[box.key]
+        told = steps.format(path=_UBUNTU_KEY if system == "ubuntu" else _KEY, makes=box.makes_key,
+                            install="apt-get install" if system in ("debian", "ubuntu") else "dnf install")
         yield ("Secure Boot is on and the key that DKMS signs modules with %s, so the kernel would refuse the module; "
-               "expected an enrolled key; run: mokutil --import %s, reboot and enrol it at the console%s, or switch "
-               "Secure Boot off" % (
-                   "is not enrolled" if box.key_enrolled is False else "is not there or could not be tested",
-                   "/var/lib/shim-signed/mok/MOK.der" if ubuntu else "/var/lib/dkms/mok.pub",
-                   ", use Ubuntu's signed modules (driver.source distribution, driver.modules precompiled)"
-                   if ubuntu else ""))
+               "expected an enrolled key; %s; then run this play again%s. Or switch Secure Boot off" % (
+                   state, told, ". Or use Ubuntu's signed modules (driver.source distribution, driver.modules "
+                   "precompiled)" if system == "ubuntu" else ""))
 
 
 def in_use(box: Box, want: Want) -> Iterator[str]:

@@ -59,9 +59,10 @@ class Repository:
 class Box:
     """What was read on the box. ``distribution`` and ``release``: ID and VERSION_ID of os-release; ``arch``: uname -m.
     ``headers``: kernel releases whose ``/lib/modules/<release>/build`` is there. ``secure_boot``: None where it could
-    not be read; ``key_enrolled``: whether the key that DKMS signs with is enrolled (mokutil --test-key), None where
-    there is no key or no answer. ``installed``: {name: version}, of ``INSTALLED_GLOBS``; ``available``: {name:
-    versions} for ``names``, both as the package manager writes versions, EL with the epoch;
+    not be read; ``key``: the key that DKMS signs with is enrolled, waits (for its confirmation on the console),
+    not_enrolled, missing, or untested where DKMS or mokutil gave no answer; ``makes_key``: the command that makes a
+    missing one. ``installed``: {name: version}, of ``INSTALLED_GLOBS``; ``available``: {name: versions} for ``names``,
+    both as the package manager writes versions, EL with the epoch;
     ``gpu_users``: processes that hold a GPU, as sentences; ``held``: apt-mark showhold, or dnf versionlock's names."""
 
     distribution: str
@@ -70,7 +71,8 @@ class Box:
     kernel: str
     next_kernel: str
     secure_boot: Optional[bool] = None
-    key_enrolled: Optional[bool] = None
+    key: str = "untested"
+    makes_key: str = "dkms generate_mok"
     nvswitch: bool = False
     headers: Tuple[str, ...] = ()
     installed: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.fact import Absence
-from ...model.finding import AS_ROOT, Finding, Place, Remedy
+from ...model.finding import AS_ROOT, Finding
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
 from ..context import Case
@@ -17,7 +17,8 @@ CHECK = Check(
 )
 CODES = {
     "setpci-refused": "Kernel lockdown refuses the only way by which the specification clears ACS.",
-    "unit-refused": "Kernel lockdown keeps tunecheck-acs.service from working; the command line form works.",
+    "unit-refused": "Kernel lockdown keeps tunecheck-acs.service, which is enabled, from working; the command line "
+                    "form works.",
     "locked-down": "Kernel lockdown refuses writes to PCI configuration space, and nothing declared needs them.",
 }
 _ID = CHECK.id
@@ -40,10 +41,10 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = "setpci-refused", "fail"
         text = f"{locked}: tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
         remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir", boot_fix(case, by_play=False))
-    elif wants and acs.at_boot_unit:
+    elif wants and case.host.acs_unit.value:
         code, outcome = "unit-refused", "warn"
-        text = f"{locked}: tunecheck-acs.service cannot clear a register; the command line form can"
-        remedy = Remedy("set box_spec.acs.at_boot_unit: false", place=Place.INVENTORY)
+        text = f"{locked}: tunecheck-acs.service is enabled and cannot clear a register; the command line form can"
+        remedy = case.play("acs")
     else:
         code, outcome = "locked-down", "skip"
         text = f"{locked}: setpci cannot change ACS, pci=disable_acs_redir= on the command line can"
