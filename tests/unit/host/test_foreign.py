@@ -81,5 +81,5 @@ def test_no_process_left_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(os, "fork", full)
     for start in (Reader, Confined(answer).ask):
-        with pytest.raises(ProbeError, match="Resource temporarily unavailable.*ulimit -u"):
+        with pytest.raises(ProbeError, match=r"Resource temporarily unavailable.*ulimit -u"):
             start()
