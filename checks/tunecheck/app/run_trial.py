@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..trials.session import Trial
 
-__all__ = ["check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
+__all__ = ["Unlisted", "check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
+
+
+class Unlisted(StrEnum):
+    """Why there is nothing to measure."""
+
+    NO_GPU = "no-gpu"
+    NO_LIST = "no-list"
 
 
 def numbers(text: str | None) -> list[int]:
@@ -66,9 +74,10 @@ def _refuse_none(topology: Topology) -> None:
     green."""
     found = topology.accelerators
     if found.value is None:
-        raise TrialError(f"nothing was measured: the PCI devices cannot be listed: {found.why()}")
+        raise TrialError(f"nothing was measured: the PCI devices cannot be listed: {found.why()}",
+                         Unlisted.NO_LIST)
     if not found.value:
-        raise TrialError("no accelerator found: nothing was measured; see `tunecheck topo`")
+        raise TrialError("no accelerator found: nothing was measured; see `tunecheck topo`", Unlisted.NO_GPU)
 
 
 def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..spec.frozen import Frozen
 from ..util import safe_files
 from ..util.at_first_use import dataclass
@@ -68,20 +68,20 @@ def load(path: str) -> Pins:
     try:
         content = safe_files.read(path, _MAX)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        raise UsageError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})", Flaw.UNREAD) from None
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        raise UsageError(f"{path}: not JSON; expected what `tunecheck pins` writes") from None
+        raise UsageError(f"{path}: not JSON; expected what `tunecheck pins` writes", Flaw.NOT_JSON) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         said = data.get("schema") if isinstance(data, dict) else None
         raise UsageError(f"{path}: not a {SCHEMA} but {str(said)[:60] if said else 'something else'}; expected what "
-                         "`tunecheck pins` writes")
+                         "`tunecheck pins` writes", Flaw.OTHER_KIND)
     known, unknown = data.get("pins"), data.get("unknown")
     if not isinstance(known, dict) or not isinstance(unknown, dict) or not all(
             value is None or isinstance(value, str) for value in known.values()) or not all(
             isinstance(value, str) for value in unknown.values()):
-        raise UsageError(f"{path}: its pins are not texts or null; it was altered")
+        raise UsageError(f"{path}: its pins are not texts or null; it was altered", Flaw.ALTERED)
     return Pins(known, unknown)
 
 

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from ..errors import ProbeError, UsageError
@@ -31,6 +32,16 @@ _LATER = (429, 503)
 _NO_NAME = re.compile(r"Name or service not known|name resolution|No address associated")
 _CHECK = "check --base"
 _TRIES = 20
+
+
+class NoServer(StrEnum):
+    """Why no model can be asked."""
+
+    #: Another server, or none of that name: waiting does not help.
+    ELSEWHERE = "elsewhere"
+    NO_LIST = "no-list"
+    NOT_READY = "not-ready"
+    NO_MODEL = "no-model"
 
 
 class NotReadyError(ProbeError):
@@ -101,16 +112,19 @@ class Client:
         place = f"{self.root}/v1/models"
         if status in _ELSEWHERE or _NO_NAME.search(text if not status else ""):
             raise ProbeError(f"{place}: {f'HTTP {status}' if status else text}; expected an OpenAI-compatible server; "
-                             f"{_CHECK}")
+                             f"{_CHECK}", NoServer.ELSEWHERE)
         if status != 200:
-            raise NotReadyError(f"{place}: {f'HTTP {status}' if status else text}; expected a server that is ready")
+            raise NotReadyError(f"{place}: {f'HTTP {status}' if status else text}; expected a server that is ready",
+                                NoServer.NOT_READY)
         try:
             listed = json.loads(text)["data"]
             named = [each for each in listed if isinstance(each, dict) and each.get("id")]
         except (ValueError, LookupError, TypeError, RecursionError):
-            raise ProbeError(f"{place}: no list of models; this is no OpenAI-compatible server; {_CHECK}") from None
+            raise ProbeError(f"{place}: no list of models; this is no OpenAI-compatible server; {_CHECK}",
+                             NoServer.NO_LIST) from None
         if not named:
-            raise NotReadyError(f"{place}: lists no model; expected an OpenAI-compatible server with at least one")
+            raise NotReadyError(f"{place}: lists no model; expected an OpenAI-compatible server with at least one",
+                                NoServer.NO_MODEL)
         return named
 
     def tokens_of(self, text: str) -> int | None:

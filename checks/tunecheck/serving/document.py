@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import __version__
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..model.finding import Finding, exit_code, worst
 from ..recipes.frozen import Recipe
 from .figures import rates, spread
@@ -107,7 +107,7 @@ def measured_of(data: Mapping[str, Any], where: str) -> Measured:
                         tuple(dict(each) for each in held.get("load") or ()))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: not a usable acceptance document ({type(error).__name__}: {error}); expected what "
-                         "tunecheck accept --json wrote") from None
+                         "tunecheck accept --json wrote", Flaw.WRONG_TYPE) from None
 
 
 def _maybe(value: Any) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from ..util import safe_files
 from .document import SCHEMA, measured_of
 from .foreign import measured_of_foreign, measured_of_table, recognised
@@ -22,7 +22,7 @@ def read(path: str) -> Measured:
     try:
         content = safe_files.read(path, _MOST)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
     content = _unpacked(content, path)
     try:
         data = json.loads(content)
@@ -39,7 +39,8 @@ def read(path: str) -> Measured:
         return table
     raise UsageError(f"{path}: neither an acceptance document nor a benchmark that is known; expected JSON with schema "
                      f"{SCHEMA}, with metadata and results, or of vLLM bench serve, SGLang bench_serving, guidellm, "
-                     "aiperf, genai-perf, llama-bench (also its Markdown), llm-inference-bench or evalscope")
+                     "aiperf, genai-perf, llama-bench (also its Markdown), llm-inference-bench or evalscope",
+                     Flaw.OTHER_KIND)
 
 
 def _unpacked(content: bytes, path: str) -> bytes:

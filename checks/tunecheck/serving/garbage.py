@@ -10,10 +10,45 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 
-__all__ = ["alike", "logprob_reasons", "mean", "nonsense", "reasons", "repeated"]
+__all__ = ["Ill", "Sign", "alike", "logprob_reasons", "mean", "nonsense", "reasons", "repeated", "told"]
+
+
+class Ill(StrEnum):
+    """What no healthy model writes."""
+
+    NO_TEXT = "no-text"
+    REPLACED = "replaced"
+    CONTROL = "control"
+    ONE_CHARACTER = "one-character"
+    COMPRESSES = "compresses"
+    SAME_CHARACTERS = "same-characters"
+    SAME_WORDS = "same-words"
+    BLANK = "blank"
+    UNCOMMON_WORDS = "uncommon-words"
+    ARTICLES = "articles"
+    NULL_LOGPROBS = "null-logprobs"
+    SAME_LOGPROBS = "same-logprobs"
+    ABOVE_ZERO = "above-zero"
+    UNLIKELY = "unlikely"
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One thing that is wrong with an answer. ``text``: a short sentence with its figures."""
+
+    code: Ill
+    text: str
+
+
+def told(signs: Iterable[Sign]) -> str:
+    """Return these signs as one text."""
+    return "; ".join(each.text for each in signs)
+
 
 #: Shorter texts are only looked at for their characters: a short answer repeats nothing and compresses badly.
 _LONG = 120
@@ -24,21 +59,21 @@ _WINDOW = 8192
 _UNLIKELY = -2.0
 
 
-def reasons(text: str) -> list[str]:
-    """Return what is wrong with a greedy text, as short sentences; [] for nothing."""
+def reasons(text: str) -> list[Sign]:
+    """Return what is wrong with a greedy text, [] for nothing."""
     if not text:
-        return ["no text at all"]
+        return [Sign(Ill.NO_TEXT, "no text at all")]
     size = len(text)
     found = []
     lost = text.count("\ufffd") / size
     if lost > 0.02:
-        found.append(f"{lost:.0%} of the characters are U+FFFD")
+        found.append(Sign(Ill.REPLACED, f"{lost:.0%} of the characters are U+FFFD"))
     control = sum(ord(each) < 32 and each not in "\n\t\r" for each in text) / size
     if control > 0.01:
-        found.append(f"{control:.0%} of the characters are control characters")
+        found.append(Sign(Ill.CONTROL, f"{control:.0%} of the characters are control characters"))
     longest = max(len(run.group()) for run in re.finditer(r"(.)\1*", text, re.DOTALL))
     if longest >= 40 and longest > 0.1 * size:
-        found.append(f"one character {longest} times in a row")
+        found.append(Sign(Ill.ONE_CHARACTER, f"one character {longest} times in a row"))
     return found + _repeated(text) if size >= _LONG else found
 
 
@@ -49,25 +84,25 @@ def alike(answers: Sequence[tuple[str, str]]) -> int:
     return len(questions) if len(questions) > 1 and len({text.strip() for _, text in answers}) == 1 else 0
 
 
-def _repeated(text: str) -> list[str]:
+def _repeated(text: str) -> list[Sign]:
     found = []
     ratio = max(len(part) / len(zlib.compress(part, 9)) for part in _parts(text.encode("utf-8", "replace")))
     if ratio > 6:
-        found.append(f"it compresses {ratio:.0f} to 1 (prose: 2 to 4)")
+        found.append(Sign(Ill.COMPRESSES, f"it compresses {ratio:.0f} to 1 (prose: 2 to 4)"))
     grams = len(text) - _NGRAM + 1
     [(_, top)] = Counter(text[at:at + _NGRAM] for at in range(grams)).most_common(1)
     if top > 0.1 * grams:
-        found.append(f"the same {_NGRAM} characters make up {top / grams:.0%} of it")
+        found.append(Sign(Ill.SAME_CHARACTERS, f"the same {_NGRAM} characters make up {top / grams:.0%} of it"))
     words = re.findall(r"\w+", text)
     if len(words) >= 40:
         fours = [tuple(words[at:at + 4]) for at in range(len(words) - 3)]
         share = len(set(fours)) / len(fours)
         if share < 0.35:
-            found.append(f"only {share:.0%} of its four-word sequences are distinct")
+            found.append(Sign(Ill.SAME_WORDS, f"only {share:.0%} of its four-word sequences are distinct"))
     blank = sum(each.isspace() for each in text) / len(text)
     # Chinese and Japanese do without blanks.
     if blank > 0.5 or (blank < 0.02 and text.isascii()):
-        found.append(f"{blank:.0%} of it is white space")
+        found.append(Sign(Ill.BLANK, f"{blank:.0%} of it is white space"))
     return found
 
 
@@ -88,7 +123,7 @@ _NEVER = frozenset(("the", "a", "an", "of", "and", "is", "are", "to", "in", "for
 _SHINGLE = 12
 
 
-def nonsense(text: str) -> list[str]:
+def nonsense(text: str) -> list[Sign]:
     """Return why a long answer to the timed question is no language at all; [] where it is. Only for texts in Latin
     letters: letters at random and words at random pass every test of repetition."""
     words = re.findall(r"[a-z]+", text.lower())
@@ -98,11 +133,13 @@ def nonsense(text: str) -> list[str]:
     found = []
     common = sum(each in _COMMON for each in words) / len(words)
     if common < 0.06:
-        found.append(f"only {common:.0%} of its words are the common ones of a language (prose: 20 % to 50 %)")
+        found.append(Sign(Ill.UNCOMMON_WORDS, f"only {common:.0%} of its words are the common ones of a language "
+                          "(prose: 20 % to 50 %)"))
     behind = [later for earlier, later in pairwise(words) if earlier in _ARTICLES]
     wrong = sum(each in _NEVER for each in behind)
     if len(behind) >= 15 and wrong > 0.12 * len(behind):
-        found.append(f"behind {wrong} of {len(behind)} articles stands a word that no sentence has there")
+        found.append(Sign(Ill.ARTICLES, f"behind {wrong} of {len(behind)} articles stands a word that no sentence has "
+                          "there"))
     return found
 
 
@@ -121,20 +158,21 @@ def _parts(content: bytes) -> list[bytes]:
     return [part for part in whole if len(part) >= _LONG] or [content]
 
 
-def logprob_reasons(logprobs: Sequence[float | None]) -> list[str]:
+def logprob_reasons(logprobs: Sequence[float | None]) -> list[Sign]:
     """Return what is wrong with the tokens' logprobs: null or not finite, or the same few for every token (seen on
     SM120 as one token with one logprob at every position, vLLM issue 52938)."""
     finite = [round(each, 6) for each in logprobs if each is not None and math.isfinite(each)]
     found = []
     if len(finite) < len(logprobs):
-        found.append(f"{len(logprobs) - len(finite)} of {len(logprobs)} logprobs are null or not finite")
+        found.append(Sign(Ill.NULL_LOGPROBS, f"{len(logprobs) - len(finite)} of {len(logprobs)} logprobs are null or "
+                          "not finite"))
     if len(finite) >= 32 and len(set(finite)) <= 2:
-        found.append(f"{len(finite)} tokens have only {len(set(finite))} different logprobs")
+        found.append(Sign(Ill.SAME_LOGPROBS, f"{len(finite)} tokens have only {len(set(finite))} different logprobs"))
     if any(each > 0.001 for each in finite):
-        found.append("a logprob is above 0, which none can be")
+        found.append(Sign(Ill.ABOVE_ZERO, "a logprob is above 0, which none can be"))
     if len(finite) >= 32 and mean(finite) < _UNLIKELY:
-        found.append(f"its tokens have a mean logprob of {mean(finite):.2f}: a greedy answer of a healthy model is "
-                     "likely, -0.2 to -0.6")
+        found.append(Sign(Ill.UNLIKELY, f"its tokens have a mean logprob of {mean(finite):.2f}: a greedy answer of a "
+                          "healthy model is likely, -0.2 to -0.6"))
     return found
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Flaw, UsageError
 from .measured import USAGE, Measured, Run, Usage
 
 __all__ = ["is_published", "measured_of_published"]
@@ -32,7 +32,7 @@ def measured_of_published(data: Mapping[str, Any], where: str) -> Measured:
     head = data["metadata"]
     rows = [row for row in data["results"] if isinstance(row, dict)]
     if not rows:
-        raise UsageError(f"{where}: it has no results; expected at least one")
+        raise UsageError(f"{where}: it has no results; expected at least one", Flaw.WRONG_TYPE)
     duration, limit = _number(head.get("duration_per_test")), _number(head.get("max_tokens"))
     runs = tuple(_run(row, duration, limit) for row in rows)
     return Measured(runs, "published", sum(run.tokens for run in runs), engine=str(head.get("engine") or "unknown"),

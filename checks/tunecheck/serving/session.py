@@ -284,9 +284,9 @@ def wait_ready(client: Client, seconds: float, say: Callable[[str], None] = lamb
         except ProbeError as error:
             if time.monotonic() >= until:
                 if seconds:
-                    raise ProbeError(f"not ready after {time.monotonic() - begun:.0f} s: {error}") from None
+                    raise ProbeError(f"not ready after {time.monotonic() - begun:.0f} s: {error}", error.flaw) from None
                 if isinstance(error, NotReadyError):
-                    raise ProbeError(f"{error}; wait for it with --wait-ready 20m") from None
+                    raise ProbeError(f"{error}; wait for it with --wait-ready 20m", error.flaw) from None
                 raise
             say(f"waiting for the server: {error}")
         time.sleep(min(2.0, max(0.1, until - time.monotonic())))

@@ -15,7 +15,7 @@ from ..recipes.frozen import Expected, Recipe
 from .counting import counting, server_counter
 from .figures import concurrency, finding, speed, ttft
 from .figures_load import load
-from .garbage import alike, logprob_reasons, mean, nonsense, reasons, repeated
+from .garbage import alike, logprob_reasons, mean, nonsense, reasons, repeated, told
 from .measured import UNFINISHED, USAGE, Measured, Run
 from .witness import model_name, needles, prompt_size, repeatable, tokens_witness
 
@@ -145,7 +145,7 @@ def _output(seen: Measured) -> Iterator[Finding]:
         if signs := reasons(run.text) + (nonsense(run.text) if run.kind in _PROSE else []):
             yield finding("output", "garbage", run.kind, "fail",
                           f"the text of a {run.kind} request is garbage, whatever its speed: "
-                          f"{'; '.join(signs)}; it begins {' '.join(run.text[:40].split())!r}", "; ".join(signs),
+                          f"{told(signs)}; it begins {' '.join(run.text[:40].split())!r}", told(signs),
                           "what a healthy model writes greedily", "check kernels, quantization and weights")
             break
     else:
@@ -171,9 +171,9 @@ def _logprobs(seen: Measured) -> Iterator[Finding]:
         signs = logprob_reasons(run.logprobs or ())
         code, outcome = ("implausible", "fail") if signs else (OK, "pass")
         yield finding(
-            "logprobs", code, "logprobs", outcome, "; ".join(signs) if signs else
+            "logprobs", code, "logprobs", outcome, told(signs) if signs else
             f"{len(run.logprobs or ())} logprobs are finite and differ, {mean(run.logprobs or ()):.2f} on the "
-            "mean", "; ".join(signs), "finite, different and likely tokens",
+            "mean", told(signs), "finite, different and likely tokens",
             "the engine computes wrongly: check kernels, quantization and weights" if signs else "")
     if not answered and seen.of("timed") and seen.profile != "published":
         yield finding(

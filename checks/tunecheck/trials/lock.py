@@ -10,15 +10,24 @@ import json
 import os
 import socket
 import struct
+from enum import StrEnum
 from pathlib import Path
 
 from ..errors import TrialError
 from ..util import safe_files
 
-__all__ = ["Lock", "Wedged", "clear_wedged", "mark_wedged", "refuse_wedged"]
+__all__ = ["Busy", "Lock", "Wedged", "clear_wedged", "mark_wedged", "refuse_wedged"]
 
 _NAME = "\0tunecheck-trial"
 _MARK = Path("/run/tunecheck/wedged.json")
+
+
+class Busy(StrEnum):
+    """Why no trial may run now."""
+
+    LOCKED = "locked"
+    #: The mark of a wedged GPU cannot be taken away.
+    MARKED = "marked"
 
 
 class Wedged(TrialError):  # noqa: N818 - the word of every report
@@ -38,7 +47,7 @@ class Lock:
             self._socket.bind(_NAME)
         except OSError:
             self._socket.close()
-            raise TrialError(f"another trial runs on this machine{_holder()}; wait for its end") from None
+            raise TrialError(f"another trial runs on this machine{_holder()}; wait for its end", Busy.LOCKED) from None
         self._socket.listen(8)
         return self
 
@@ -85,4 +94,5 @@ def clear_wedged() -> None:
     try:
         _MARK.unlink(missing_ok=True)
     except OSError as error:
-        raise TrialError(f"{_MARK}: cannot be removed ({error.strerror}); run with --after-reset as root") from None
+        raise TrialError(f"{_MARK}: cannot be removed ({error.strerror}); run with --after-reset as root",
+                         Busy.MARKED) from None

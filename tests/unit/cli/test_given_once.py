@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -35,4 +37,4 @@ def test_an_option_given_twice(names: tuple[str, ...], option: click.Option) -> 
         pytest.skip("may be given again")
     name = max(option.opts, key=len)
     done = CliRunner().invoke(cli, [*names, name, "1", name, "2"])
-    assert isinstance(done.exception, UsageError) and f"{name} is given 2 times; expected once" in str(done.exception)
+    assert isinstance(done.exception, UsageError) and re.search(rf"(^|\W){name} .* 2 ", str(done.exception))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import PCI, Machine, below_one_switch, full
 
+from tunecheck.app.run_trial import Unlisted
 from tunecheck.cli.main import cli
 from tunecheck.errors import TrialError, UsageError
 from tunecheck.host import Host
@@ -42,7 +44,7 @@ def test_every_kind_of_report(stand_in: list[dict[str, Any]], tmp_path: Path, ve
     assert done.output.endswith(f"Prometheus: {files['prometheus']}\nHTML: {files['html']}\n")
     assert 'way="one"} 56500000000\n' in files["prometheus"].read_text()
     assert f'verb="{verb}"' in files["prometheus"].read_text()
-    assert "Measured between the GPUs" in files["html"].read_text()
+    assert "56.5" in files["html"].read_text()
 
 
 def test_metrics_alone_go_to_standard_output(stand_in: list[dict[str, Any]]) -> None:
@@ -53,21 +55,21 @@ def test_metrics_alone_go_to_standard_output(stand_in: list[dict[str, Any]]) -> 
 def test_a_place_that_cannot_be_written_is_refused_before_the_trial(stand_in: list[dict[str, Any]],
                                                                     tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["p2p", "--prometheus", str(tmp_path / "r.txt")])
-    assert done.exit_code != 0 and "call it" in str(done.exception) and stand_in == []
+    assert done.exit_code != 0 and f"{tmp_path}/r.txt" in str(done.exception) and stand_in == []
 
 
 @pytest.mark.parametrize(("argv", "says"), [
-    (["p2p", "--evidence", "/nope"], "--evidence /nope: is no folder"),
-    (["allreduce", "--evidence", "/etc/passwd"], "--evidence /etc/passwd: is no folder"),
-    (["allreduce", "--nccl", "/etc/passwd"], "--nccl /etc/passwd: is no shared library; expected a libnccl.so.2"),
-    (["allreduce", "--nccl", "/nope/libnccl.so.2"], "cannot be read (No such file"),
-    (["allreduce", "--soak", "long"], "--soak long: expected a time"),
+    (["p2p", "--evidence", "/nope"], "--evidence /nope: "),
+    (["allreduce", "--evidence", "/etc/passwd"], "--evidence /etc/passwd: "),
+    (["allreduce", "--nccl", "/etc/passwd"], r"--nccl /etc/passwd: .*libnccl\.so\.2"),
+    (["allreduce", "--nccl", "/nope/libnccl.so.2"], r"/nope/libnccl\.so\.2: .*No such file"),
+    (["allreduce", "--soak", "long"], r"--soak long: .*\b90s\b"),
 ])
 def test_options_are_refused_where_there_is_no_gpu_either(monkeypatch: pytest.MonkeyPatch, argv: list[str],
                                                           says: str) -> None:
     monkeypatch.setattr("tunecheck.app.read_host._open", lambda *_: Machine().host())
     error = CliRunner().invoke(cli, argv).exception
-    assert isinstance(error, UsageError) and says in str(error)
+    assert isinstance(error, UsageError) and re.search(says, str(error)), error
 
 
 def test_a_library_by_name_is_the_loaders_to_find(stand_in: list[dict[str, Any]]) -> None:
@@ -81,24 +83,24 @@ def test_without_a_gpu_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, ver
     monkeypatch.setattr("tunecheck.app.read_host._open", lambda *_: Machine().host())
     error = CliRunner().invoke(cli, [verb]).exception
     assert isinstance(error, TrialError) and error.exit_code == 3
-    assert str(error).startswith("no accelerator found: nothing was measured")
+    assert error.why is Unlisted.NO_GPU
     closed = Machine().gone("list", PCI, reason="no permission")
     del closed.lists[PCI]
     monkeypatch.setattr("tunecheck.app.read_host._open", lambda *_: closed.host())
     error = CliRunner().invoke(cli, [verb]).exception
-    assert isinstance(error, TrialError) and "the PCI devices cannot be listed" in str(error)
+    assert isinstance(error, TrialError) and error.why is Unlisted.NO_LIST and PCI in str(error)
 
 
 @pytest.mark.parametrize(("argv", "says"), [
-    (["--full", "--quick"], "--full and --quick exclude each other"),
-    (["--if-needed"], "give --full or --quick with it"),
-    (["--soak", "10s"], "give --full with it"),
-    (["--quick", "--soak", "10s"], "give --full with it"),
-    (["--evidence", "/tmp"], "give --full, --quick or --pass with it"),
-    (["--pass", ""], "--pass is empty"),
-    (["--full", "--soak", "soon"], "expected a time"),
-    (["--quick", "--from", "x"], "they go with neither --from"),
+    (["--full", "--quick"], "--full .*--quick "),
+    (["--if-needed"], "--if-needed.*--full .*--quick "),
+    (["--soak", "10s"], "--soak.*--full "),
+    (["--quick", "--soak", "10s"], "--soak.*--full "),
+    (["--evidence", "/tmp"], "--evidence.*--full, --quick .*--pass "),
+    (["--pass", ""], "--pass "),
+    (["--full", "--soak", "soon"], r"--soak soon: .*\b90s\b"),
+    (["--quick", "--from", "x"], "--quick.*--from"),
 ])
 def test_options_of_preflight_that_do_nothing_are_refused(argv: list[str], says: str) -> None:
     done = CliRunner().invoke(cli, ["preflight", *argv])
-    assert done.exit_code != 0 and says in done.output + str(done.exception)
+    assert done.exit_code != 0 and re.search(says, done.output + str(done.exception)), done.exception

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,11 +54,9 @@ def test_a_healthy_server_is_accepted_with_all_documents(good: Engine, tmp_path:
     assert data["figures"]["streams"][1]["streams"] == 3
     # A busy machine's runs lie far apart: no reference. Where they do not, here they are made to.
     wide = data["figures"]["spread_pct"] > 5
-    told = "not written, its runs lie" if wide else f"{tmp_path}/g.json"
-    assert "PASS: " in done.stdout and f"golden candidate: {told}" in done.stdout
+    assert "PASS: " in done.stdout and (f": {tmp_path}/g.json\n" in done.stdout) != wide
     assert (tmp_path / "g.json").exists() != wide
-    assert "% apart, expected at most 5 %" in why_not_golden({**data, "figures": {**data["figures"],
-        "spread_pct": 185.0}})
+    assert re.search(r" 185\.0 %.* 5 %", why_not_golden({**data, "figures": {**data["figures"], "spread_pct": 185.0}}))
     calm = {**data, "figures": {**data["figures"], "spread_pct": 1.0}}
     golden = candidate(calm, data["provenance"])
     assert why_not_golden(calm) == ""
@@ -92,8 +91,8 @@ def test_garbage_is_exit_code_1(make: Callable[[Path], Path], tmp_path: Path) ->
     pytest.importorskip("xllamacpp")
     with engine(make(tmp_path / "ill.gguf")) as found:
         done = _run("--base", found.base, *_SMALL, "--golden", str(tmp_path / "g.json"))
-    assert done.returncode == 1 and "FAIL    canary: asked for '42'" in done.stdout
-    assert "golden candidate: not written" in done.stdout and not (tmp_path / "g.json").exists()
+    assert done.returncode == 1 and re.search("^FAIL +canary: .*'42'", done.stdout, re.MULTILINE)
+    assert str(tmp_path / "g.json") not in done.stdout and not (tmp_path / "g.json").exists()
 
 
 def test_keys(tmp_path: Path) -> None:
@@ -107,39 +106,40 @@ def test_keys(tmp_path: Path) -> None:
             *asked, TUNECHECK_API_KEY="s3cret-key")
     # llama.cpp lists its models for everybody; the first request is what is refused.
     assert [each.returncode for each in (missing, wrong, right, given)] == [2, 2, 0, 0]
-    assert "asks for an API key (HTTP 401)" in missing.stderr and "refuses the API key (HTTP 401)" in wrong.stderr
-    assert "--api-key-file" in missing.stderr
+    assert all("(HTTP 401)" in each.stderr and "--api-key-file" in each.stderr for each in (missing, wrong))
+    assert missing.stderr != wrong.stderr, "which of the two it is"
     everything = "".join(each.stdout + each.stderr for each in (missing, wrong, right, given))
     assert "s3cret" not in everything and "wrong-key" not in everything
 
 
 @pytest.mark.parametrize(("args", "code", "says"), [
-    (("--base", "http://127.0.0.1:9"), 3, "expected a server that is ready"),
-    (("--base", "127.0.0.1:9"), 2, "expected an address"),
-    (("--base", "http://user:pw@127.0.0.1:9"), 2, "expected an address"),
-    (("--base", "http://127.0.0.1:9", "--ladder", "4k"), 2, "expected numbers"),
-    (("--base", "http://127.0.0.1:9", "--deadline", "frist=3"), 2, "expected connect, first, between or whole"),
-    (("--base", "http://127.0.0.1:9", "--wait-ready", "soon"), 2, "expected a time"),
-    (("--base", "http://127.0.0.1:9/?key=x"), 2, "expected an address"),
-    (("--base", "http://127.0.0.1:9", "--header", "Cookie: x"), 2, "every process list"),
-    (("--base", "https://127.0.0.1:9", "--ca", "/nonexistent"), 2, "--ca /nonexistent: cannot be read"),
-    (("--base", "http://127.0.0.1:9", "--deadline", "first"), 2, "expected connect, first, between or whole, as in"),
-    (("--base", "http://127.0.0.1:9", "--deadline", "first=0s"), 2, "expected more than 0 s"),
-    (("--base", "http://127.0.0.1:9", "--concurrency", "0"), 2, "as in 1,4,16"),
-    (("--base", "http://127.0.0.1:9", "--judge", "x.json"), 2, "exclude each other"),
-    ((), 2, "or give --base URL"),
-    (("--base", "http://127.0.0.1:9", "--api-key-file", "/nonexistent"), 2, "cannot be read"),
-    (("--base", "http://127.0.0.1:9", "--json", "/nonexistent/a.json"), 2, "create it first"),
-    (("--base", "http://127.0.0.1:9", "--golden", "g.json", "--profile", "boot"), 2, "--profile full"),
-    (("--base", "http://127.0.0.1:9", "--html", "/nonexistent/a.html"), 2, "create it first"),
-    (("--base", "http://127.0.0.1:9", "--html", "-", "--json"), 2, "both write to standard output"),
-    (("--judge", "x.json", "--judge", "y.json", "--html", "a.html"), 2, "--html: judge one file at a time"),
-    (("--recipe", "/nonexistent.json"), 2, "cannot be read"),
-    (("--judge", "/nonexistent.json"), 2, "cannot be read"),
+    (("--base", "http://127.0.0.1:9"), 3, r"http://127\.0\.0\.1:9/v1/models: .*--wait-ready 20m"),
+    (("--base", "127.0.0.1:9"), 2, r"--base 127\.0\.0\.1:9: .*http://127\.0\.0\.1:30000"),
+    (("--base", "http://user:pw@127.0.0.1:9"), 2, "--base http://.*: .*http://127"),
+    (("--base", "http://127.0.0.1:9", "--ladder", "4k"), 2, "--ladder 4k: .*4K"),
+    (("--base", "http://127.0.0.1:9", "--deadline", "frist=3"), 2, "--deadline frist=3: .*first=5m"),
+    (("--base", "http://127.0.0.1:9", "--wait-ready", "soon"), 2, "--wait-ready soon: .*90s"),
+    (("--base", "http://127.0.0.1:9/?key=x"), 2, "--base http://127.*: .*http://127"),
+    (("--base", "http://127.0.0.1:9", "--header", "Cookie: x"), 2, "--header Cookie: .*--api-key-file"),
+    (("--base", "https://127.0.0.1:9", "--ca", "/nonexistent"), 2, "--ca /nonexistent: .*No such file"),
+    (("--base", "http://127.0.0.1:9", "--deadline", "first"), 2, "--deadline first: .*first=5m"),
+    (("--base", "http://127.0.0.1:9", "--deadline", "first=0s"), 2, "--deadline first=0s: .* 0 s"),
+    (("--base", "http://127.0.0.1:9", "--concurrency", "0"), 2, "--concurrency 0: .*1,4,16"),
+    (("--base", "http://127.0.0.1:9", "--judge", "x.json"), 2, "--judge .*--base "),
+    ((), 2, "/etc/tunecheck/.*--base URL"),
+    (("--base", "http://127.0.0.1:9", "--api-key-file", "/nonexistent"), 2, "--api-key-file /nonexistent: .*No such"),
+    (("--base", "http://127.0.0.1:9", "--json", "/nonexistent/a.json"), 2, r"/nonexistent/a\.json: .*/nonexistent "),
+    (("--base", "http://127.0.0.1:9", "--golden", "g.json", "--profile", "boot"), 2, "--golden: .*--profile full"),
+    (("--base", "http://127.0.0.1:9", "--html", "/nonexistent/a.html"), 2, r"/nonexistent/a\.html: .*/nonexistent "),
+    (("--base", "http://127.0.0.1:9", "--html", "-", "--json"), 2, "--(html|json) .*--(html|json) "),
+    (("--judge", "x.json", "--judge", "y.json", "--html", "a.html"), 2, "--html: "),
+    (("--recipe", "/nonexistent.json"), 2, r"/nonexistent\.json: .*No such file"),
+    (("--judge", "/nonexistent.json"), 2, r"/nonexistent\.json: .*No such file"),
 ])
 def test_bad_usage_is_one_sentence(args: tuple[str, ...], code: int, says: str) -> None:
     done = _run(*args)
-    assert done.returncode == code and says in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.returncode == code and len(done.stderr.splitlines()) == 1, done.stderr
+    assert re.match(f"tunecheck: .*{says}", done.stderr), done.stderr
 
 
 def test_published_files_are_judged_without_a_server(tmp_path: Path) -> None:
@@ -147,8 +147,7 @@ def test_published_files_are_judged_without_a_server(tmp_path: Path) -> None:
     (tmp_path / "real.json").write_text(json.dumps(raw(row(2048, 18.606), most=2048)))
     done = _run("--judge", str(tmp_path / "verify.json"), "--judge", str(tmp_path / "real.json"))
     assert done.returncode == 1
-    assert "FAIL    usage: characters were counted" in done.stdout
-    assert "PASS    usage: 2048 tokens" in done.stdout
+    assert re.search("FAIL    usage: .* 6026 ", done.stdout) and re.search("PASS    usage: .*2048 ", done.stdout)
 
 
 def test_an_interrupt_leaves_nothing_behind(proxy: Callable[..., Proxy], tmp_path: Path) -> None:
@@ -160,7 +159,7 @@ def test_an_interrupt_leaves_nothing_behind(proxy: Callable[..., Proxy], tmp_pat
         assert child.poll() is None
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
-    assert (child.returncode, out, err.strip()) == (130, "", "tunecheck: interrupted; nothing was changed")
+    assert (child.returncode, out) == (130, "") and re.fullmatch("tunecheck: .*", err.strip()), err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
+from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tunecheck.errors import ProbeError
 from tunecheck.recipes.frozen import Canary
-from tunecheck.serving.client import Client
+from tunecheck.serving.client import Client, NoServer
 from tunecheck.serving.plan import Plan
 from tunecheck.serving.session import Session, wait_ready
 from tunecheck.serving.verdict import Want, judge
@@ -62,34 +64,35 @@ def serve() -> Iterator[Callable[..., str]]:
         each.server_close()
 
 
-def _refused(base: str, seconds: float = 0) -> str:
+def _refused(base: str, seconds: float = 0) -> tuple[str, Enum | None]:
     client = Client(base)
     with pytest.raises(ProbeError) as refused:
         wait_ready(client, seconds)
     client.close()
-    return str(refused.value)
+    return str(refused.value), refused.value.flaw
 
 
-@pytest.mark.parametrize(("answer", "says", "wait"), [
-    ((200, "text/html", "<html>It works!</html>"), "this is no OpenAI-compatible server; check --base", False),
-    ((200, "application/json", '["m"]'), "this is no OpenAI-compatible server; check --base", False),
-    ((200, "application/json", '{"data": null}'), "this is no OpenAI-compatible server; check --base", False),
-    ((404, "text/html", "Not Found"), "HTTP 404; expected an OpenAI-compatible server; check --base", False),
-    ((200, "application/json", '{"data": [{}]}'), "lists no model", True),
-    ((503, "application/json", "{}"), "HTTP 503; expected a server that is ready", True),
+@pytest.mark.parametrize(("answer", "why", "names", "wait"), [
+    ((200, "text/html", "<html>It works!</html>"), NoServer.NO_LIST, "--base", False),
+    ((200, "application/json", '["m"]'), NoServer.NO_LIST, "--base", False),
+    ((200, "application/json", '{"data": null}'), NoServer.NO_LIST, "--base", False),
+    ((404, "text/html", "Not Found"), NoServer.ELSEWHERE, "HTTP 404;.*--base", False),
+    ((200, "application/json", '{"data": [{}]}'), NoServer.NO_MODEL, "", True),
+    ((503, "application/json", "{}"), NoServer.NOT_READY, "HTTP 503;", True),
 ])
-def test_what_lists_no_model(serve: Callable[..., str], answer: tuple[int, str, str], says: str, wait: bool) -> None:
+def test_what_lists_no_model(serve: Callable[..., str], answer: tuple[int, str, str], why: NoServer, names: str,
+                             wait: bool) -> None:
     base = serve(answer)
-    said = _refused(base)
-    assert said.startswith(f"{base}/v1/models: ") and says in said
-    assert said.endswith("wait for it with --wait-ready 20m") == wait, "only where waiting can help"
-    late = _refused(base, 0.01)
-    assert late.startswith("not ready after 0 s: ") and says in late and "--wait-ready" not in late
+    said, code = _refused(base)
+    assert code is why and said.startswith(f"{base}/v1/models: ") and re.search(names, said)
+    assert ("--wait-ready 20m" in said) == wait, "only where waiting can help"
+    late, code = _refused(base, 0.01)
+    assert code is why and re.search(f" 0 s: {base}/v1/models: .*{names}", late) and "--wait-ready" not in late
 
 
 def test_a_name_that_nobody_knows() -> None:
-    said = _refused("http://no-such-host.invalid:30000")
-    assert said.endswith("check --base") and "--wait-ready" not in said
+    said, code = _refused("http://no-such-host.invalid:30000")
+    assert code is NoServer.ELSEWHERE and "--base" in said and "--wait-ready" not in said
 
 
 def _findings(base: str) -> dict[str, str]:

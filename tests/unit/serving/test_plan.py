@@ -42,5 +42,5 @@ def test_the_ladder_ends_at_the_models_limit(points: tuple[int, ...], limit: int
 
 @pytest.mark.parametrize("text", ["", "4k", "0", "1,,2", "-4", "max4", "9" * 9])
 def test_bad_lists(text: str) -> None:
-    with pytest.raises(UsageError, match="expected numbers"):
+    with pytest.raises(UsageError, match=rf"^--ladder {text}: .*\b4K\b"):
         numbers("--ladder", text)

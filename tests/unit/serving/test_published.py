@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Flaw, UsageError
 from tunecheck.model.finding import Finding, worst
 from tunecheck.serving.document import document, measured_of
 from tunecheck.serving.files import read
@@ -105,12 +105,14 @@ def test_hostile_rows() -> None:
     assert worst(judge(seen, Want())) == "unknown"
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"metadata": {}, "results": []}', "[" * 5000,
-                                     '{"schema": "tunecheck/acceptance/1"}'])
-def test_what_is_neither(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(("content", "flaw"), [
+    ("", Flaw.OTHER_KIND), ("[]", Flaw.OTHER_KIND), ("{}", Flaw.OTHER_KIND), ("[" * 5000, Flaw.OTHER_KIND),
+    ('{"metadata": {}, "results": []}', Flaw.WRONG_TYPE), ('{"schema": "tunecheck/acceptance/1"}', Flaw.WRONG_TYPE)])
+def test_what_is_neither(tmp_path: Path, content: str, flaw: Flaw) -> None:
     (tmp_path / "f.json").write_text(content)
-    with pytest.raises(UsageError, match="expected"):
+    with pytest.raises(UsageError, match=r"/f\.json: ") as refused:
         read(str(tmp_path / "f.json"))
+    assert refused.value.flaw is flaw
 
 
 def test_an_acceptance_document_is_judged_again_alike(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_count_that_falls_is_noticed() -> None:
                                    b'{"object": "error", "message": "CUDA error"}'])  # fmt: skip
 def test_an_error_inside_the_stream(event: bytes) -> None:
     run = run_of("timed", 9, [(0.0, _event("a")), (0.1, b"data: " + event + b"\n\n")])
-    assert (run.broken, run.error, run.text) == ("engine", "the engine reported: CUDA error", "a")
+    assert (run.broken, run.text) == ("engine", "a") and run.error.endswith(": CUDA error")
 
 
 @pytest.mark.parametrize(("logprobs", "expected"), [

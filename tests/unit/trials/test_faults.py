@@ -28,14 +28,14 @@ def box(libraries: Path, tmp_path: Path) -> Box:
 
 
 @mounts
-@pytest.mark.parametrize(("where", "thread"), [("cuMemcpyAsync,1", ""), ("tc_copy", r" \(thread \d+\)")],
+@pytest.mark.parametrize(("where", "thread"), [("cuMemcpyAsync,1", ""), ("tc_copy", r"\([^()]* \d+\)")],
                          ids=["main thread", "another thread"])
 def test_a_worker_that_sigkill_does_not_end(box: Box, tmp_path: Path, where: str, thread: str) -> None:
     """Real state D, on a filesystem that never answers. Our process ends all the same, and only with it the worker."""
     done = box("p2p", cuda=f"at={where} do=stuck", stuck="yes")
     assert done.code == 4 and done.hang["aftermath"]["verdict"] == "wedged"
-    found = re.search(rf"pid (\d+) \(state D{thread}, in request_wait_answer\) cannot be killed: reboot needed",
-                      done.message("trial-hang"))
+    assert done.codes("trial-hang") == {"wedged"}
+    found = re.search(rf"\b(\d+) \([^()]* D\b[^()]*{thread}[^()]*\brequest_wait_answer\)", done.message("trial-hang"))
     assert found, done.message("trial-hang")
     until = time.monotonic() + 10       # the filesystem ended with the program
     while process_state(int(found[1])) not in ("gone", "Z") and time.monotonic() < until:
@@ -46,7 +46,7 @@ def test_a_worker_that_sigkill_does_not_end(box: Box, tmp_path: Path, where: str
     stacks = [data for path, data in kept.items() if path.startswith(f"/proc/{found[1]}/") and path.endswith("/wchan")]
     assert b"request_wait_answer" in stacks
     again = box("p2p", stuck="")
-    assert again.code == 4 and again.report == {} and "wedged a GPU" in again.errors
+    assert again.code == 4 and again.report == {} and "--after-reset" in again.errors
 
 
 @mounts
@@ -55,16 +55,16 @@ def test_an_nvidia_smi_that_hangs_is_named(box: Box) -> None:
     done = box("p2p", cuda="at=tc_copy do=stop", stuck="nvidia-smi")
     assert done.code == 4 and done.hang["aftermath"]["verdict"] == "recovered"
     (remark,) = done.hang["remarks"]
-    assert re.fullmatch(r"nvidia-smi \(pid \d+\) is stuck in the kernel, state D, in request_wait_answer", remark)
+    assert re.fullmatch(r"nvidia-smi \(\w+ \d+\) .* D\b.*\brequest_wait_answer", remark)
     kept = load_recording(done.hang["bundle"])
     assert not [argv for argv in kept._runs if argv[0] == "nvidia-smi"] and ("dmesg",) in kept._runs
 
 
 @pytest.mark.parametrize(("nvml", "remark"), [
-    ("crash=nvmlDeviceGetPowerUsage", r"NVML on 0000:04:00.0: killed by signal 11"),
-    ("hang=nvmlDeviceGetPowerUsage", r"NVML on 0000:04:00.0: timed out after \S+ s"),
-    ("init=9", r"NVML gave no answer: .*DRIVER_NOT_LOADED.*"),
-    ("lost=1", r"NVML on 0000:04:00.0: GPU_IS_LOST"),
+    ("crash=nvmlDeviceGetPowerUsage", r"NVML .*\b0000:04:00\.0: \D* 11"),
+    ("hang=nvmlDeviceGetPowerUsage", r"NVML .*\b0000:04:00\.0: \D* [0-9.]+ s"),
+    ("init=9", r"NVML .*DRIVER_NOT_LOADED.*"),
+    ("lost=1", r"NVML .*\b0000:04:00\.0: GPU_IS_LOST"),
 ])
 def test_nvml_that_fails_at_the_stall(box: Box, nvml: str, remark: str) -> None:
     """The rest of the evidence is there, and the verdict is not NVML's."""
@@ -79,7 +79,6 @@ def test_nvml_that_fails_at_the_stall(box: Box, nvml: str, remark: str) -> None:
 def test_a_full_disk_costs_the_bundle_alone(box: Box) -> None:
     done = box("p2p", cuda="at=tc_copy do=stop", full=True)
     assert done.code == 4 and done.hang["bundle"] is None and done.hang["aftermath"]["verdict"] == "recovered"
-    assert "evidence not written" in done.message("trial-hang")
     assert "No space left on device" in done.message("trial-hang")
     assert done.left == ("ballast",)
 
@@ -88,7 +87,8 @@ def test_a_full_disk_costs_the_bundle_alone(box: Box) -> None:
 def test_ranks_that_cannot_meet_on_a_full_disk_say_so(box: Box) -> None:
     done = box("allreduce", "--soak", "0", full=True)
     assert done.code == 3 and done.report["measured"]["hangs"] == []
-    assert "free some disk space" in done.message("trial-hang") and done.left == ("ballast",)
+    assert done.codes("trial-hang") == {"not-finished"} and done.left == ("ballast",)
+    assert re.search(r"No space left on device.*\bTMPDIR\b", done.message("trial-hang"))
 
 
 @pytest.mark.parametrize(("words", "says"), [
@@ -100,13 +100,13 @@ def test_a_driver_that_goes_away(box: Box, verb: tuple[str, ...], words: str, sa
     """Inconclusive, with the driver's own word for it: no hang, and nothing is claimed of P2P."""
     done = box(*verb, cuda=words)
     assert done.code in (1, 3) and done.report["measured"]["hangs"] == []
-    assert says in done.message("trial-hang") and "not to the end" in done.message("trial-hang")
+    assert says in done.message("trial-hang") and done.codes("trial-hang") == {"not-finished"}
 
 
 def test_counters_that_moved_are_in_the_evidence(box: Box) -> None:
     done = box("p2p", cuda="at=tc_copy do=stop", nvml="gpus=2 replays=7", counts=(2, 14))
     (remark,) = done.hang["remarks"]
-    assert remark == ("PCIe errors since the trial began: 0000:03:00.0 BadTLP +12 (correctable), "
-                      "0000:03:00.0 packets +7 (replayed, NVML), 0000:04:00.0 packets +7 (replayed, NVML)")
+    assert re.findall(r"(0000:0\d:00\.0)( BadTLP)? [^+]*\+(\d+)", remark) == [
+        ("0000:03:00.0", " BadTLP", "12"), ("0000:03:00.0", "", "7"), ("0000:04:00.0", "", "7")]
     kept = load_recording(done.hang["bundle"])._reads
     assert kept["/sys/bus/pci/devices/0000:03:00.0/aer_dev_correctable"].startswith(b"BadTLP 14\n")

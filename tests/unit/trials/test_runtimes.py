@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from tunecheck.errors import TrialError, TunecheckError, UsageError
+from tunecheck.errors import ImageUnfitError, TrialError, UsageError
 from tunecheck.host import Completed, Unreadable
 from tunecheck.model.absence import Absence
 from tunecheck.trials.containers import contained, container_main, container_trial, runtimes
 from tunecheck.trials.containers.contained import Container, Silent
 from tunecheck.trials.containers.ipc import outcome_of, plain
+from tunecheck.trials.containers.refusals import NoContainer
 from tunecheck.trials.containers.runtimes import Image, Runtime, find_image, find_runtime
 from tunecheck.trials.heartbeat import State
 from tunecheck.trials.supervisor import Job, Outcome, Stall, Suspect
@@ -86,21 +88,23 @@ def test_docker(path: Path, info: dict[str, Any], files: dict[str, bytes], devic
     assert find_runtime(Told(files, info=info)).devices == (devices,)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "told", "says"), [
-    (None, Told(), "no container runtime here (podman nor docker in PATH)"),
-    ("podman", Told(), "no CDI spec for nvidia.com/gpu in /etc/cdi or /var/run/cdi; run: nvidia-ctk cdi generate"),
-    ("podman", Told({"/etc/cdi/other.json": b'{"kind": "vendor.com/net"}'}), "no CDI spec for nvidia.com/gpu"),
-    ("docker", Told(), "docker does not answer: timed out after 20 s"),
-    ("docker", Told(info=SILENT), f"docker does not answer: {SILENT}"),
-    ("docker", Told(info={"ServerVersion": "", "CDISpecDirs": None}), "docker does not answer: it said nothing"),
-    ("docker", Told(info={"ServerVersion": "26", "Runtimes": {"runc": {}}}), "neither CDI nor NVIDIA's container"),
+@pytest.mark.parametrize(("name", "told", "why", "names"), [
+    (None, Told(), NoContainer.NO_RUNTIME, r"\bpodman\b.*\bdocker\b.*--in-container"),
+    ("podman", Told(), NoContainer.NO_CDI, r"nvidia\.com/gpu.*/etc/cdi\b.*/var/run/cdi;.*nvidia-ctk cdi generate"),
+    ("podman", Told({"/etc/cdi/other.json": b'{"kind": "vendor.com/net"}'}), NoContainer.NO_CDI, r"nvidia\.com/gpu"),
+    ("docker", Told(), NoContainer.NO_ANSWER, r"^docker .* 20 s"),
+    ("docker", Told(info=SILENT), NoContainer.NO_ANSWER, f"^docker .*{SILENT}"),
+    ("docker", Told(info={"ServerVersion": "", "CDISpecDirs": None}), NoContainer.NO_ANSWER, "^docker "),
+    ("docker", Told(info={"ServerVersion": "26", "Runtimes": {"runc": {}}}), NoContainer.NO_TOOLKIT,
+     "^docker .*nvidia-ctk cdi generate.*/etc/docker/daemon.json"),
 ])
-def test_what_is_missing_is_said(path: Path, name: str | None, told: Told, says: str) -> None:
+def test_what_is_missing_is_said(path: Path, name: str | None, told: Told, why: NoContainer, names: str) -> None:
     if name:
         program(path, name)
     with pytest.raises(TrialError) as error:
         find_runtime(told)  # type: ignore[arg-type]
-    assert says in str(error.value) and error.value.exit_code == 3
+    assert error.value.why is why and error.value.exit_code == 3
+    assert re.search(names, str(error.value)), error.value
 
 
 PODMAN = Runtime("podman", "/usr/bin/podman", ("--device=nvidia.com/gpu=all",))
@@ -112,23 +116,24 @@ def test_a_pinned_image(asked: str) -> None:
     assert find_image(Told(image=HERE), PODMAN, asked) == Image(asked, ID)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("asked", "answer", "kind", "says"), [
-    ("vllm:latest", HERE, UsageError, f"now: --in-container reg.local/vllm@sha256:{DIGEST} (id {ID})"),
-    ("ab" * 6, [{"Id": ID, "RepoDigests": None}], UsageError, f"now: --in-container {ID}"),
-    ("-v", HERE, UsageError, "expected an image"),
-    ("a b", HERE, UsageError, "expected an image"),
-    (f"x@sha256:{DIGEST}", "Error: x: image not known", TrialError, f"podman has no image x@sha256:{DIGEST} here, and "
-     f"a trial never pulls one; run: podman pull x@sha256:{DIGEST}"),
-    (ID, "Error: x: image not known", TrialError, "load it: podman load"),
-    (ID, "Error: database is locked", TrialError, "(Error: database is locked)"),
-    (ID, [], TrialError, "has no image"), (ID, [{"Id": 7}], TrialError, "has no image"),
-    (ID, {}, TrialError, "has no image"),
-    (ID, None, TrialError, "podman does not answer: timed out after 20 s"),
+@pytest.mark.parametrize(("asked", "answer", "code", "why", "names"), [
+    ("vllm:latest", HERE, 2, NoContainer.NOT_PINNED, f"--in-container reg.local/vllm@sha256:{DIGEST} (id {ID})"),
+    ("ab" * 6, [{"Id": ID, "RepoDigests": None}], 2, NoContainer.NOT_PINNED, f"--in-container {ID}"),
+    ("-v", HERE, 2, NoContainer.NOT_AN_IMAGE, "--in-container -v: "),
+    ("a b", HERE, 2, NoContainer.NOT_AN_IMAGE, "--in-container a b: "),
+    (f"x@sha256:{DIGEST}", "Error: x: image not known", 3, NoContainer.NO_IMAGE, f"podman pull x@sha256:{DIGEST}"),
+    (ID, "Error: x: image not known", 3, NoContainer.NO_IMAGE, "podman load"),
+    (ID, "Error: database is locked", 3, NoContainer.NO_IMAGE, "(Error: database is locked)"),
+    (ID, [], 3, NoContainer.NO_IMAGE, ID), (ID, [{"Id": 7}], 3, NoContainer.NO_IMAGE, ID),
+    (ID, {}, 3, NoContainer.NO_IMAGE, ID),
+    (ID, None, 3, NoContainer.NO_ANSWER, " 20 s"),
 ])
-def test_other_images(asked: str, answer: Any, kind: type[TunecheckError], says: str) -> None:
-    with pytest.raises(kind) as error:
+def test_other_images(asked: str, answer: Any, code: int, why: NoContainer, names: str) -> None:
+    with pytest.raises((TrialError, UsageError)) as error:
         find_image(Told(image=answer), PODMAN, asked)  # type: ignore[arg-type]
-    assert says in str(error.value)
+    refused = error.value
+    assert (refused.exit_code, refused.why if isinstance(refused, TrialError) else refused.flaw) == (code, why)
+    assert names in str(refused)
 
 
 @pytest.mark.parametrize("limits", [True, False])
@@ -146,25 +151,28 @@ def started(path: Path, script: str) -> Container:
     return Container(Told(), Runtime("podman", program(path, "podman", script), ()), Image("img", ID))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("script", "says"), [
-    ("echo '{\"refused\": \"3.8.10\"}'; /bin/cat", "img has Python 3.8.10 as python3, and a trial needs 3.10"),
-    ("echo 'exec: \"python3\": executable file not found in $PATH' >&2; exit 127", "img has no python3 in its PATH"),
-    ("echo 'Error: no such device' >&2; exit 125", "ended with 125: Error: no such device"),
-    ("echo noise; echo '[1]'; echo '{'; kill -KILL $$", "the container of img was killed"),
-    ("exit 3", "ended with 3: it said nothing"),
+@pytest.mark.parametrize(("script", "why", "names"), [
+    ("echo '{\"refused\": \"3.8.10\"}'; /bin/cat", NoContainer.OLD_PYTHON, r"\bimg\b.* 3\.8\.10 .* 3\.10 "),
+    ("echo 'exec: \"python3\": executable file not found in $PATH' >&2; exit 127", NoContainer.NO_PYTHON,
+     r"\bimg\b.*\bpython3\b"),
+    ("echo 'Error: no such device' >&2; exit 125", NoContainer.ENDED, r"\bimg\b.* 125: Error: no such device"),
+    ("echo noise; echo '[1]'; echo '{'; kill -KILL $$", NoContainer.KILLED, r"\bimg\b"),
+    ("exit 3", NoContainer.ENDED, r"\bimg\b.* 3: "),
 ])
-def test_a_container_that_does_not_start(path: Path, script: str, says: str) -> None:
-    with pytest.raises(TrialError) as error:
+def test_a_container_that_does_not_start(path: Path, script: str, why: NoContainer, names: str) -> None:
+    with pytest.raises(TrialError, match=names) as error:
         started(path, script)
-    assert says in str(error.value)
+    assert error.value.why is why
+    assert isinstance(error.value, ImageUnfitError) == (why in (NoContainer.OLD_PYTHON, NoContainer.NO_PYTHON))
 
 
 def test_a_container_that_never_says_anything(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contained, "_START_SECONDS", 0.3)
     monkeypatch.setattr(contained, "_END_SECONDS", 0.3)
     monkeypatch.setattr(contained, "_REMOVE_SECONDS", 0.3)
-    with pytest.raises(TrialError, match=r"(did not start within|said nothing for) 0\.3 s"):
+    with pytest.raises(TrialError, match=r"0\.3 s") as error:
         started(path, "case $1 in run) exec /bin/sleep 60;; esac")
+    assert error.value.why in (NoContainer.NOT_STARTED, NoContainer.SILENT)
 
 
 HELLO = "case $1 in run) ;; *) exit 0;; esac; echo '{\"hello\": \"3.12.1\"}';"
@@ -175,22 +183,25 @@ def test_nonsense_from_inside_is_no_outcome(path: Path) -> None:
     trial = container_trial.in_container(lambda host, *_, supervisor: supervisor.run([Job("x:y")], 5), box.runtime,
                                        box.image)
     box.close()
-    with pytest.raises(TrialError, match="makes no sense"):
+    with pytest.raises(TrialError) as error:
         trial(Told(), [0, 1], ())  # type: ignore[arg-type]
+    assert error.value.why is NoContainer.NONSENSE
 
 
 def test_too_much_from_inside(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contained, "_MOST", 1 << 16)
     box = started(path, HELLO + "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done")
-    with pytest.raises(TrialError, match="more than a trial has to say"):
+    with pytest.raises(TrialError) as error:
         list(box.answers(20))
+    assert error.value.why is NoContainer.TOO_MUCH
     assert not box.close(kill=True) and box.process.returncode is not None
 
 
 def test_one_that_ends_in_silence(path: Path) -> None:
     box = started(path, HELLO + "exit 0")
-    with pytest.raises(Silent, match="ended"):
+    with pytest.raises(Silent) as error:
         list(box.answers(20))
+    assert error.value.code is NoContainer.ENDED
     box.close()
 
 

@@ -177,7 +177,7 @@ def test_who_gets_on_until_the_time_is_up_is_slow_and_does_not_hang() -> None:
     assert outcome.stall is None and outcome.out_of_time and not outcome.complete
     assert outcome_of(json.loads(json.dumps(plain(outcome)))) == outcome, "also out of a container"
     (reason,) = failures_of("p2p", outcome).values()
-    assert "although every worker got on: this machine is too slow or too busy" in reason
+    assert f" {outcome.seconds:.0f} s " in reason and not outcome.paused
     findings = [finding for finding in judge(Case(gather(build({}), None, True), measured=Measured(failures={
         "p2p": reason})), "p2p") if finding.id == "trial-hang"]
     assert [finding.outcome for finding in findings] == ["unknown"], "never a pass, and no wedge"
@@ -205,7 +205,7 @@ def test_who_gets_on_while_evidence_is_taken_did_not_hang(tmp_path: Path, left: 
     assert LIMITS["soak"] <= outcome.paused < 20
     assert outcome_of(json.loads(json.dumps(plain(outcome)))) == outcome, "also out of a container"
     (reason,) = failures_of("p2p", outcome).values()
-    assert f"for {outcome.paused:.1f} s, and then every worker did" in reason
+    assert f" {outcome.paused:.1f} s" in reason
 
 
 def test_who_is_stopped_when_the_time_is_up_is_to_blame() -> None:

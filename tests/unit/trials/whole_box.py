@@ -41,6 +41,10 @@ class Done:
         (found,) = self.report["measured"]["hangs"]
         return dict(found)
 
+    def codes(self, check: str) -> set[str]:
+        """What a check says, as its codes."""
+        return {each["code"] for each in self.report["findings"] if each["id"] == check}
+
     def message(self, check: str) -> str:
         return " ".join(each["message"] for each in self.report["findings"] if each["id"] == check)
 

@@ -18,6 +18,7 @@ from typing import IO, Any
 from ...errors import ImageUnfitError, TrialError
 from ...host import Completed, Host, Unreadable
 from ..supervisor import process_state
+from .refusals import NoContainer
 from .runtimes import Image, Runtime
 
 __all__ = ["Container", "Silent"]
@@ -33,11 +34,11 @@ _KILLED = (137, 143, -9, -15)
 
 class Silent(Exception):  # noqa: N818 - what it is
     """The container was killed, or its first process does not run any more. ``why`` fits behind "the container";
-    ``killed``: its runtime says that it was."""
+    ``code``: KILLED, where its runtime says that it was, ENDED or SILENT."""
 
-    def __init__(self, why: str, killed: bool = False) -> None:
+    def __init__(self, why: str, code: NoContainer) -> None:
         self.why = why
-        self.killed = killed
+        self.code = code
         super().__init__(why)
 
 
@@ -74,12 +75,13 @@ class Container:
                 if "refused" in found:
                     raise ImageUnfitError(
                         f"{self.image.asked} has Python {found['refused']} as python3, and a trial needs 3.10 or "
-                        "later; measure with another image, or without --in-container")
+                        "later; measure with another image, or without --in-container", NoContainer.OLD_PYTHON)
                 if "hello" in found:
                     return str(found["hello"])
         except Silent as error:
-            raise TrialError(f"the container of {self.image.asked} {error.why}") from None
-        raise TrialError(f"the container of {self.image.asked} did not start within {_START_SECONDS:g} s")
+            raise TrialError(f"the container of {self.image.asked} {error.why}", error.code) from None
+        raise TrialError(f"the container of {self.image.asked} did not start within {_START_SECONDS:g} s",
+                         NoContainer.NOT_STARTED)
 
     def tell(self, **fields: Any) -> None:
         """Send a request, or without fields a sign of life. It never blocks: what does not fit is lost, and the silence
@@ -101,7 +103,7 @@ class Container:
             if now - self._reported_at > _SIGN_SECONDS:
                 self.tell()
             if now - last_output > silent:
-                raise Silent(f"has said nothing for {silent:g} s")
+                raise Silent(f"has said nothing for {silent:g} s", NoContainer.SILENT)
             part = b""
             if b"\n" not in self._rest:
                 if not poller.poll(100):
@@ -109,7 +111,8 @@ class Container:
                 part = os.read(descriptor, 1 << 16)
                 size += len(part)
                 if not part or size > _MOST:
-                    raise self._ended() if not part else TrialError("the container says more than a trial has to say")
+                    raise self._ended() if not part else TrialError(
+                        "the container says more than a trial has to say", NoContainer.TOO_MUCH)
             last_output = time.monotonic()
             self._rest += part
             while b"\n" in self._rest:      # what the caller leaves is there for the next one
@@ -125,15 +128,15 @@ class Container:
         code, lines = self.process.returncode, self._last_lines()
         if code is None or code in _KILLED:
             return Silent(f"was killed ({lines[-1]})" if lines else "was killed by somebody, or for memory",
-                          killed=True)
+                          NoContainer.KILLED)
         text = " ".join(lines)
         if code in (126, 127) and "python3" in text:
             return ImageUnfitError(f"{self.image.asked} has no python3 in its PATH, which a trial inside it needs; "
-                                   "measure with another image, or without --in-container")
+                                   "measure with another image, or without --in-container", NoContainer.NO_PYTHON)
         if code == 0 and not lines:
-            return Silent("ended")
+            return Silent("ended", NoContainer.ENDED)
         return TrialError(f"the container of {self.image.asked} does not start or ended with {code}: "
-                          f"{lines[-1] if lines else 'it said nothing'}")
+                          f"{lines[-1] if lines else 'it said nothing'}", NoContainer.ENDED)
 
     def _last_lines(self) -> list[str]:
         size = self._stderr.seek(0, os.SEEK_END)

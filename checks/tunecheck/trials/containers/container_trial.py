@@ -22,6 +22,7 @@ from ..p2p import Flows
 from ..supervisor import Job, Outcome, Stall, Supervisor, Suspect, process_state
 from .contained import Container, Silent
 from .ipc import outcome_of, suspect_of
+from .refusals import NoContainer
 from .runtimes import PACKAGE, Image, Runtime
 
 __all__ = ["Outside", "in_container"]
@@ -43,7 +44,8 @@ def in_container(trial: Callable[..., Measured], runtime: Runtime, image: Image,
             try:
                 found = trial(host, ordinals, collapse, supervisor=outside)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise TrialError(f"what came out of the container makes no sense ({error!r})") from None
+                raise TrialError(f"what came out of the container makes no sense ({error!r})",
+                                 NoContainer.NONSENSE) from None
         return replace(found, notes={**found.notes, "image": image.asked, "image id": image.identity,
                                      "runtime": runtime.name, "image python": outside.python})
 
@@ -112,7 +114,7 @@ class Outside(Supervisor):
                 known = {suspect.worker: suspect for suspect in suspects}
                 return replace(outcome, stall=replace(outcome.stall, evidence=evidence, suspects=tuple(
                     known.get(each.worker, each) for each in outcome.stall.suspects)))
-        raise Silent(f"did not end within {seconds:g} s")
+        raise Silent(f"did not end within {seconds:g} s", NoContainer.SILENT)
 
     def _here(self, container: Container, suspect: Suspect) -> Suspect:
         if suspect.pid not in self._pids:
@@ -138,7 +140,7 @@ class Outside(Supervisor):
         letter = process_state(first) if first else "gone"
         state = State("start", 0, None, None)
         why = silent.why
-        if not first and not silent.killed:
+        if not first and silent.code is not NoContainer.KILLED:
             # On a busy machine the runtime takes longer to notice that than we wait for a word.
             why = f"was killed: its first process is gone ({why})"
         words = f"the container {why}" + (f", its first process is in state {letter}" if first else "")

@@ -14,6 +14,7 @@ from pathlib import Path
 from ...errors import TrialError, UsageError
 from ...host import Completed, Host, Unreadable
 from ...model.confinement import CONFINEMENT
+from .refusals import NoContainer
 
 __all__ = ["PACKAGE", "Image", "Runtime", "find_image", "find_runtime"]
 
@@ -87,7 +88,7 @@ def find_runtime(host: Host, wanted: str | None = None) -> Runtime:
         if path is not None:
             return Runtime(name, path, _devices(host, name, path))
     raise TrialError(f"no container runtime here ({' nor '.join(names)} in PATH); install one (apt-get install podman) "
-                     "or run the trial without --in-container")
+                     "or run the trial without --in-container", NoContainer.NO_RUNTIME)
 
 
 def _devices(host: Host, name: str, path: str) -> tuple[str, ...]:
@@ -98,20 +99,20 @@ def _devices(host: Host, name: str, path: str) -> tuple[str, ...]:
         if spec:
             return ("--device=nvidia.com/gpu=all",)
         raise TrialError("podman passes GPUs by CDI, and there is no CDI spec for nvidia.com/gpu in "
-                         f"{' or '.join(_CDI_FOLDERS)}; run: {_MAKE_CDI}")
+                         f"{' or '.join(_CDI_FOLDERS)}; run: {_MAKE_CDI}", NoContainer.NO_CDI)
     told = _ask(host, path, "info", "--format={{json .}}")
     try:
         about = json.loads(told.stdout)
         if not about.get("ServerVersion"):
             raise ValueError
     except (ValueError, AttributeError):
-        raise TrialError(f"docker does not answer: {_last(told.stderr)}") from None
+        raise TrialError(f"docker does not answer: {_last(told.stderr)}", NoContainer.NO_ANSWER) from None
     if spec and about.get("CDISpecDirs"):       # empty where its CDI is switched off
         return ("--device=nvidia.com/gpu=all",)
     if "nvidia" not in (about.get("Runtimes") or ()) and shutil.which("nvidia-container-runtime-hook") is None:
         raise TrialError("docker cannot pass GPUs through: neither CDI nor NVIDIA's container toolkit is set up; "
                          f"run: {_MAKE_CDI}, and switch CDI on in /etc/docker/daemon.json: "
-                         '{"features": {"cdi": true}}')
+                         '{"features": {"cdi": true}}', NoContainer.NO_TOOLKIT)
     return ("--gpus=all",)
 
 
@@ -133,7 +134,8 @@ def _has_cdi(host: Host) -> bool:
 def find_image(host: Host, runtime: Runtime, asked: str) -> Image:
     """The image that is ``asked`` for, on this machine. UsageError where the name is one that may move to another."""
     if not _NAMED.fullmatch(asked):
-        raise UsageError(f"--in-container {asked}: expected an image, as in name@sha256:... or its 64-digit id")
+        raise UsageError(f"--in-container {asked}: expected an image, as in name@sha256:... or its 64-digit id",
+                         NoContainer.NOT_AN_IMAGE)
     pinned = _PINNED.fullmatch(asked) is not None
     told = _ask(host, runtime.path, "image", "inspect", asked)
     try:
@@ -143,11 +145,13 @@ def find_image(host: Host, runtime: Runtime, asked: str) -> Image:
     except (ValueError, KeyError, TypeError, AttributeError):
         why = "" if told.stderr.rstrip().endswith("image not known") else f" ({_last(told.stderr)})"
         get = f"load it: {runtime.name} load" if pinned and "@" not in asked else f"run: {runtime.name} pull {asked}"
-        raise TrialError(f"{runtime.name} has no image {asked} here{why}, and a trial never pulls one; {get}") from None
+        raise TrialError(f"{runtime.name} has no image {asked} here{why}, and a trial never pulls one; {get}",
+                         NoContainer.NO_IMAGE) from None
     if not pinned:
         now = digests[0] if digests else identity
         raise UsageError(f"--in-container {asked}: what this names may be another image tomorrow; name the one that it "
-                         f"is now: --in-container {now}" + (f" (id {identity})" if now != identity else ""))
+                         f"is now: --in-container {now}" + (f" (id {identity})" if now != identity else ""),
+                         NoContainer.NOT_PINNED)
     return Image(asked, identity)
 
 
@@ -155,7 +159,7 @@ def _ask(host: Host, *argv: str) -> Completed:
     try:
         return host.run(argv, _INSPECT_SECONDS)
     except Unreadable as error:
-        raise TrialError(f"{Path(argv[0]).name} does not answer: {error.reason}") from None
+        raise TrialError(f"{Path(argv[0]).name} does not answer: {error.reason}", NoContainer.NO_ANSWER) from None
 
 
 def _last(text: str) -> str:
