@@ -115,7 +115,20 @@ def _box(host: LiveHost, secret: str) -> Box:
     if boot_id is None:
         raise UsageError("the id of this boot cannot be read (/proc/sys/kernel/random/boot_id); nothing was done")
     return Box(host, Journal(), frozen.spec.watch if frozen else None, boot_id, secret, _invalidate,
-               lambda: os.path.lexists(_PLAY), _tell, alive, resets=GpuReset(host, LiveHost))
+               lambda: os.path.lexists(_PLAY), _tell, alive, resets=GpuReset(host, LiveHost, lambda: _proof(host)))
+
+
+def _proof(host: LiveHost) -> tuple[tuple[str, ...], float | None]:
+    """Return what the last preflight found wrong, and how many seconds ago that was; None where there was none."""
+    from ..gate import passed
+    from ..gate.state import state
+
+    try:
+        found = passed.read(passed.PATH)
+    except UsageError:
+        return (), None
+    now, then = state(host).uptime.value, found.state.uptime.value
+    return found.codes, None if now is None or then is None else now - then
 
 
 def _invalidate() -> None:

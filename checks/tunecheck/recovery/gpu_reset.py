@@ -10,9 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import ProbeError, TrialError, UsageError
-from ..gate import passed
-from ..gate.state import state
+from ..errors import ProbeError, TrialError
 from ..host import Host
 from ..trials import lock
 
@@ -40,22 +38,18 @@ _BRIDGED = 2
 
 class GpuReset:
     """``opened`` gives a host that is closed again before anything is reset: its NVML holds the GPUs open, too.
-    ``pass_file``: where preflight left its verdict."""
+    ``proof`` tells what preflight said last ("check/code", each), and how many seconds ago, None for never."""
 
-    def __init__(self, host: Host, opened: Callable[[], Any], pass_file: str = passed.PATH) -> None:
-        self._host, self._opened, self._pass_file = host, opened, pass_file
+    def __init__(self, host: Host, opened: Callable[[], Any],
+                 proof: Callable[[], tuple[Sequence[str], float | None]]) -> None:
+        self._host, self._opened, self._proof = host, opened, proof
 
     def wanted(self, seconds: float) -> tuple[str, ...]:
         """What preflight says of GPUs that a reset may bring back; () where it says nothing of the kind, or that a
         reset is too little. ``seconds`` ago the start that was refused began: an older verdict is none of it."""
-        try:
-            found = passed.read(self._pass_file)
-        except UsageError:
+        codes, ago = self._proof()
+        if ago is None or not 0 <= ago <= seconds + _SLACK:
             return ()
-        now, then = state(self._host).uptime.value, found.state.uptime.value
-        if now is None or then is None or not 0 <= now - then <= seconds + _SLACK:
-            return ()
-        codes = found.codes
         return () if any(each in _TOO_LITTLE for each in codes) else tuple(each for each in codes if each in HELPS)
 
     def cannot(self) -> str:

@@ -120,6 +120,8 @@ class Judge:
         before, engine = self._before, look.engine
         passed = look.at - before.at if before else 0.0
         paused = passed - min(look.took, _LONGEST_LOOK) > max(_LATE * self.limits.interval, _PAUSE)
+        if before is None and _just_accepted(look, self.limits.stall):
+            self._steps = True      # its acceptance saw tokens: a long prompt of the first client is no old hang
         if before is None or paused or self._begins(look.unit):
             self._answered_at = self._loads_at = look.at
             self._vain, self._away = {}, {}
@@ -260,6 +262,13 @@ class Judge:
 
 #: What stands in the page of an engine of which only a canary can tell.
 _TELLS_NOTHING = (Code.NO_METRICS, Code.METRICS_UNREADABLE)
+
+
+def _just_accepted(look: Look, seconds: float) -> bool:
+    """A unit is active when its acceptance ended well."""
+    unit = look.unit
+    return (look.accepted is not None and unit is not None and unit.active == "active" and unit.entered is not None
+            and 0 <= look.at - unit.entered <= seconds)
 
 
 def _traced(look: Look) -> bool:

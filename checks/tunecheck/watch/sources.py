@@ -45,7 +45,7 @@ class Target:
     unit: str = ""
     key: str = ""
     context: ssl.SSLContext | None = None
-    paths: tuple[str, ...] = ("/", "/var/lib")
+    paths: tuple[str, ...] = ("/", "/var/lib", "/var/log", "/var/cache")
     accepted: str = ""
     boot_id: str = ""
 
@@ -206,9 +206,11 @@ class Sources:
 
     def _full(self, path: str) -> None:
         try:
-            done = self._host.run(("df", "--output=avail,size", "--block-size=1", "--", path), _COMMAND)
-            free, size = map(int, done.stdout.splitlines()[1].split())
+            done = self._host.run(("df", "--output=avail,size,target", "--block-size=1", "--", path), _COMMAND)
+            words = done.stdout.splitlines()[1].split(maxsplit=2)
+            free, size, place = int(words[0]), int(words[1]), words[2]
         except (ProbeError, ValueError, IndexError):
             return
         low = free < _FREE_BYTES and free < _FREE_SHARE * size
-        self._disk[path] = Reason(Code.DISK_LOW, path, (("free_bytes", float(free)),)) if low else None
+        # By its file system: two folders of one are one disk.
+        self._disk[place] = Reason(Code.DISK_LOW, place, (("free_bytes", float(free)),)) if low else None

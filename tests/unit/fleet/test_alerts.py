@@ -14,6 +14,7 @@ import yaml
 from tests.unit.fleet.reports import cause, report, row
 
 from tunecheck.report.prometheus import METRICS as OF_BOXES
+from tunecheck.watch.tell import METRICS as OF_WATCH
 from tunecheck_fleet.outputs.prometheus import METRICS, prometheus
 from tunecheck_fleet.verdict import Wave
 
@@ -52,7 +53,7 @@ def test_rules_and_dashboard_name_metrics_that_are_written() -> None:
     asked = [rule["expr"] for rule in RULES] + [each["expr"] for panel in panels for each in panel["targets"]]
     asked += [each["definition"] for each in dashboard["templating"]["list"] if "definition" in each]
     named = {name for text in asked for name in re.findall(r"\b(?:tunecheck|node)_[a-z0-9_]+", text)}
-    assert named <= {*METRICS, *OF_BOXES, *_THEIRS}, named - {*METRICS, *OF_BOXES, *_THEIRS}
+    assert named <= {*METRICS, *OF_BOXES, *OF_WATCH, *_THEIRS}, named - {*METRICS, *OF_BOXES, *OF_WATCH, *_THEIRS}
 
 
 @promtool

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.unit.recovery.test_act import UNIT, Box1, Killed, _at_once, asked, box, way
 
+from tunecheck.cli.recover import _box, _proof
 from tunecheck.gate import passed
 from tunecheck.gate.passed import Pass
 from tunecheck.gate.state import State
@@ -93,11 +94,20 @@ class Gpus(Box1):
 
 def resetting(host: Gpus, folder: Path, policy: Watch = ALLOWED, codes: tuple[str, ...] = ("trial-hang/wedged",),
               age: float = 0.0) -> Box:
-    """``age``: of preflight's verdict, in seconds."""
-    path = folder / "pass.json"
-    state = State(known("boot", "x"), known(UPTIME - age, "x"), known("", "x"), known("580.1.2", "x"), known((), "x"))
-    passed.write(str(path), Pass(1, ("what failed",), "d", state, True, "2026-11-25T00:00:00+00:00", "1", codes))
-    return replace(box(host, folder, policy), resets=GpuReset(host, host.opened, str(path)))  # type: ignore[arg-type]
+    """``age``: of preflight's verdict, in seconds. It is read from its file as the verb reads it."""
+    passed.write(str(folder / "pass.json"), verdict(codes, UPTIME - age))
+
+    def proof() -> tuple[tuple[str, ...], float | None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(passed, "PATH", str(folder / "pass.json"))
+            return _proof(host)         # type: ignore[arg-type]
+
+    return replace(box(host, folder, policy), resets=GpuReset(host, host.opened, proof))  # type: ignore[arg-type]
+
+
+def verdict(codes: tuple[str, ...], uptime: float) -> Pass:
+    state = State(known("boot", "x"), known(uptime, "x"), known("", "x"), known("580.1.2", "x"), known((), "x"))
+    return Pass(1, ("what failed",), "d", state, True, "2026-11-25T00:00:00+00:00", "1", codes)
 
 
 def test_gpus_that_hang_are_reset_proven_again_and_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +307,6 @@ def test_a_specification_with_it_is_read(tmp_path: Path) -> None:
 
 
 def test_the_verb_has_all_of_it() -> None:
-    from tunecheck.cli.recover import _box
     from tunecheck.recovery import evidence
 
     host = LiveHost()

@@ -265,7 +265,7 @@ def test_21_a_gpu_that_fell_off_the_bus_does_not_come_back_after_five_minutes() 
 
 def test_22_a_disk_that_is_full_stays_so_when_df_gives_no_answer() -> None:
     host = _Host()
-    host.runs["df"] = "Avail 1B-blocks\n1000 1000000000\n"
+    host.runs["df"] = "Avail 1B-blocks Mounted on\n1000 1000000000 /\n"
     sources = _sources(host, unit="")
     assert any(each.code is Code.DISK_LOW for each in sources.look(False).conditions)
     del host.runs["df"]

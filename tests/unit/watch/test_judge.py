@@ -10,6 +10,7 @@ import pytest
 
 from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.model.absence import Absence
+from tunecheck.serving.accepted import Accepted
 from tunecheck.watch.judge import Judge
 from tunecheck.watch.model import (
     Code,
@@ -49,7 +50,7 @@ class Night:
             self.at, self.moved = self.at + 1, self.moved + step
             engine = more.get("engine") or Engine(running, 0, self.moved, self.moved)
             look = Look(self.at, engine, gpus, self.unit, **{key: more[key] for key in (
-                "events", "conditions", "processes", "ras", "sms") if key in more})
+                "events", "conditions", "processes", "ras", "sms", "accepted") if key in more})
             self.all.append(self.judge.judge(look))
         return self.all[-1]
 
@@ -92,6 +93,18 @@ def test_a_hang_that_is_older_than_the_watch_is_never_called_serving() -> None:
     old = Night()
     old.go(200, step=0, gpus=RESTS)
     assert old.states[1:] == [State.UNKNOWN, State.STALLED]     # the first look is not told by itself
+
+
+@pytest.mark.parametrize(("entered", "accepted", "state"), [
+    (995.0, True, State.SERVING), (995.0, False, State.UNKNOWN), (800.0, True, State.UNKNOWN),
+    (None, True, State.UNKNOWN), (1500.0, True, State.UNKNOWN)])
+def test_a_long_prompt_behind_an_acceptance_is_no_old_hang(entered: float | None, accepted: bool, state: State) -> None:
+    """The watch begins when the model is accepted, and the first client may have a long prompt. It has its limit all
+    the same."""
+    night = Night(replace(ACTIVE, entered=entered))
+    found = Accepted("b", "run1", "", "", (), 50.0, None, "m", "chat") if accepted else None
+    assert night.go(60, step=0, accepted=found).state is state
+    assert night.go(70, step=0, gpus=RESTS, accepted=found).state is State.STALLED
 
 
 @pytest.mark.parametrize("gpus", [SPINS, BOTH_SPIN], ids=["one rank stopped", "out of step"])

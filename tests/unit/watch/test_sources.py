@@ -11,6 +11,7 @@ import pytest
 
 from tunecheck.host import Completed, Unreadable
 from tunecheck.host.kmsg import KernelMessages
+from tunecheck.host.live import LiveHost
 from tunecheck.host.nvml_samples import GpuSample, Sample
 from tunecheck.model.absence import Absence
 from tunecheck.watch import kernel
@@ -161,9 +162,27 @@ def test_a_link_that_lost_lanes_since_the_watch_began() -> None:
 
 
 @pytest.mark.parametrize(("said", "low"), [
-    ("Avail 1B-blocks\n1000 1000000000\n", True), ("Avail 1B-blocks\n90000000000 1000000000000\n", False),
-    ("Avail 1B-blocks\n900000000 1000000000\n", False), ("df: no such file\n", False)])
+    ("Avail 1B-blocks Mounted on\n1000 1000000000 /\n", True), ("Avail 1B-blocks\n1000 1000000000\n", False),
+    ("Avail 1B-blocks Mounted on\n90000000000 1000000000000 /\n", False),
+    ("Avail 1B-blocks Mounted on\n900000000 1000000000 /\n", False), ("df: no such file\n", False)])
 def test_a_disk_that_fills_up(said: str, low: bool) -> None:
     host = _Host()
     host.runs["df"] = said
     assert any(each.code is Code.DISK_LOW for each in _sources(host).look(False).conditions) is low
+
+
+def test_folders_of_one_file_system_are_one_disk() -> None:
+    """With the real df's words: a name of a folder may hold blanks."""
+    host = _Host()
+    host.runs["df"] = "Avail 1B-blocks Mounted on\n1000 1000000000 /var log\n"
+    sources = Sources(host, Target("http://127.0.0.1:9", paths=("/var/log", "/var/cache")), None, None)  # type: ignore[arg-type]
+    low = [each for each in sources.look(False).conditions if each.code is Code.DISK_LOW]
+    assert low == [Reason(Code.DISK_LOW, "/var log", (("free_bytes", 1000.0),))]
+
+
+def test_the_real_df_tells_of_every_folder() -> None:
+    host = LiveHost()
+    sources = Sources(host, Target("http://127.0.0.1:9"), None, None)
+    sources.look(False)
+    host.close()
+    assert "/" in sources._disk and all(each.startswith("/") for each in sources._disk)
