@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
@@ -22,7 +22,6 @@ __all__ = ["Judge"]
 _LENGTH = struct.Struct("!I")
 #: The slowest honest snapshot takes a fiftieth of it.
 _BOUNDS = Bounds(wall=10.0)
-_PROBLEM = [item.name for item in fields(Problem)]
 _CHANGE = [item.name for item in fields(Change)]
 _PLAIN = [item.name for item in fields(Seen) if item.name not in ("problems", "changes", "document")]
 
@@ -82,8 +81,7 @@ def _problem(item: dict[str, Any]) -> Problem:
 def _packed(found: Seen, content: bytes) -> bytes:
     same = found.document == content
     plain: dict[str, Any] = {name: getattr(found, name) for name in _PLAIN}
-    plain["problems"] = [{**{name: getattr(each, name) for name in _PROBLEM},
-                          "commands": [asdict(command) for command in each.commands]} for each in found.problems]
+    plain["problems"] = [each.plain() for each in found.problems]
     plain["changes"] = [[getattr(each, name) for name in _CHANGE] for each in found.changes]
     plain["same"] = same
     head = json.dumps(plain).encode()

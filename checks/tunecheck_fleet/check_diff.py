@@ -15,12 +15,13 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tunecheck.errors import UsageError
+from tunecheck.util.at_first_use import dataclass
 
 from .check_diff_tasks import Done, claim, roles_by_tag
 from .collect import processes

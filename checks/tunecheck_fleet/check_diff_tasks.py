@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tunecheck.errors import UsageError
 from tunecheck.spec.programs import beside
+from tunecheck.util.at_first_use import dataclass
 
 from .collect.protocol import one_line
 from .model import Claim

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
+
+from tunecheck.util.at_first_use import dataclass
 
 from .folds import FOLDS, Fold
 from .verdict import Cause

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from tunecheck.model.finding import OUTCOMES, Finding
 from tunecheck.rules.check import Family
@@ -15,6 +16,7 @@ FAMILIES = {name: about for name, about in (family.value for family in Family)}
 _RANK = {outcome: rank for rank, outcome in enumerate(OUTCOMES)}
 
 
+@cache      # a box has 180 findings
 def family_of(check: str) -> str:
     """The family of a check's id; "errors" for one that this version does not know."""
     known = BY_ID.get(check)

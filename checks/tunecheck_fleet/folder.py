@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot_file import MAX_BYTES
+from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import some
 
 from .model import Answer, Status

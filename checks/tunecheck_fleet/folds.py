@@ -7,8 +7,9 @@ Names are those of facts and of checks, as shell patterns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tunecheck.util.at_first_use import dataclass
 
 __all__ = ["FOLDS", "Fold"]
 

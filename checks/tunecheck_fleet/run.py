@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tunecheck.errors import UsageError
+from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .model import Answer, AuditHead, Seen

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from tunecheck.model.command import Command
+from tunecheck.util.at_first_use import dataclass
 
 from .model import AuditHead, Problem, Status
 

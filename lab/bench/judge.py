@@ -110,8 +110,7 @@ from tunecheck.facts.registry import flatten
 from tunecheck.facts.snapshot_file import unpack
 from tunecheck_fleet.model import Answer
 from tunecheck_fleet.read import seen
-from tunecheck.rules import judge
-from tunecheck.model.finding import Case
+from tunecheck.rules import Case, judge
 
 data, contents = open(sys.argv[1], "rb").read(), []
 while data:
@@ -166,6 +165,8 @@ def against(other: Path, turns: int) -> None:
                 pair = [statistics.mean(least[side][stage]) * 1e3 for side in sides]
                 print(f"{name}, {stage:<9} " + "".join(f"{each:7.2f} ms" for each in pair)
                       + f"{pair[1] / pair[0]:9.2f} x")
+            rates = [1 / sum(statistics.mean(least[side][stage]) for stage in ("unpack", "rules")) for side in sides]
+            print(f"{name}, unpacked and judged " + "".join(f"{each:7.0f}/s" for each in rates) + "   of one core")
 
 
 def _verdict(text: str, good: bool) -> bool:

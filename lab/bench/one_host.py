@@ -11,8 +11,6 @@ the JSON of both has to be the same, to the letter. Exit code 1: a goal was miss
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from pathlib import Path
 from tests.unit.fleet.nights import NIGHT, evidence
 
 from lab.bench.lines import Line, at_most, shown
+from lab.bench.sides import Side, Spent, sides
 from tunecheck_fleet.store.store import Store
 
 CPU_S, RSS_MIB = 0.6, 80.0
@@ -41,37 +40,22 @@ def nights(place: Path, hosts: int, count: int) -> str:
     return fleet.untouched[0]
 
 
-def asked(checks: Path, verb: list[str], place: Path) -> tuple[float, float, bytes]:
-    """CPU seconds, MiB, and what it printed."""
-    with tempfile.TemporaryFile() as output:
-        child = subprocess.Popen([sys.executable, "-m", "tunecheck", *verb, "--store", str(place)], stdout=output,
-                                 stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(checks)})
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        said = output.read()
-    if child.returncode not in (0, 3):
-        raise SystemExit(f"bench_one_host: {' '.join(verb)} ended with {child.returncode}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, said
-
-
-def measure(sides: list[Path], verb: list[str], place: Path, turns: int, judged: bool) -> list[Line]:
-    found: list[list[tuple[float, float, bytes]]] = [[] for _ in sides]
+def measure(both: list[Side], verb: list[str], place: Path, turns: int, judged: bool) -> list[Line]:
+    found: list[list[Spent]] = [[] for _ in both]
     for _ in range(turns):
-        for side, taken in zip(sides, found, strict=True):
-            taken.append(asked(side, verb, place))
-    cpu, rss = ([min(taken[what] for taken in side) for side in found] for what in (0, 1))
-    answers = {side[0][2] for side in found}
+        for side, taken in zip(both, found, strict=True):
+            taken.append(side.spent(*verb, "--store", str(place)))
+    cpu = [min(each.cpu for each in taken) for taken in found]
+    rss = [min(each.rss for each in taken) for taken in found]
+    answers = {taken[0].said for taken in found}
     # Text says how long ago things were.
-    note = "" if judged or len(sides) == 1 else "the same answer" if len(answers) == 1 else _OTHER
+    note = "" if judged or len(both) == 1 else "the same answer" if len(answers) == 1 else _OTHER
     part = " ".join(verb)
     return [at_most(part, "CPU", cpu[0], "s", CPU_S if judged else None, cpu[1] if len(cpu) > 1 else None, note=note),
             at_most(part, "largest RSS", rss[0], "MiB", RSS_MIB if judged else None, rss[1] if len(rss) > 1 else None)]
 
 
 def main() -> int:
-    import tunecheck
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--nights", type=int, default=12)
@@ -82,14 +66,14 @@ def main() -> int:
     args = parser.parse_args()
     if (args.store is None) != (args.host is None):
         parser.error("--store and --host go together")
-    sides = [Path(tunecheck.__file__).parents[1], *([args.against.resolve()] if args.against else [])]
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="bench-one-host-") as folder:
+        both = sides(Path(folder), args.against)
         place = args.store or Path(folder) / "fleet.db"
         host = args.host or nights(place, args.hosts, args.nights)
         for verb in (["drift", "--host", host], ["drift", "--host", host, "--json"],
                      ["history", "--host", host], ["blame", "cpu.smt", "--host", host]):
-            found = measure(sides, verb, place, args.turns, "--json" not in verb)
+            found = measure(both, verb, place, args.turns, "--json" not in verb)
             print("\n".join(map(shown, found)), flush=True)
             lines += found
     return int(any(line.good is False or line.note == _OTHER for line in lines))

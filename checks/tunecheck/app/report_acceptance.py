@@ -21,7 +21,8 @@ def report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str,
     import datetime
 
     from ..host.notify import refused, tell
-    from ..report.document import Run, to_text
+    from ..report.document import Run
+    from ..report.plain import to_text
     from ..report.exporters import rendered, to_standard_output
     from ..report.style import style_for
     from ..serving.document import document
@@ -78,7 +79,7 @@ def _write(ready: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _golden(data: dict[str, Any], facts: dict[str, Any] | None, place: str) -> list[str]:
-    from ..report.document import to_text
+    from ..report.plain import to_text
     from ..serving.golden import candidate, why_not_golden
     from ..util.whole_file import PRIVATE, write_file
 

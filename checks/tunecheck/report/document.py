@@ -6,9 +6,6 @@ Their JSON Schemas are in app/schemas.py; a test holds the two together.
 from __future__ import annotations
 
 import datetime
-import io
-import json
-from collections.abc import Iterable
 from typing import Any
 
 from .. import __version__
@@ -16,13 +13,13 @@ from ..facts.measured_pass import MeasuredPass
 from ..facts.pci.pci import Device, Link
 from ..facts.pci.topology import Pair, Topology
 from ..facts.peer_paths import PairPath, paths
-from ..model.command import Command
 from ..model.finding import HUNG, Finding, Remedy, exit_code, worst
 from ..rules.context import Case
 from ..util.at_first_use import dataclass
 from .measured_document import measured_document
+from .plain import commands
 
-__all__ = ["Run", "commands", "document", "to_text"]
+__all__ = ["Run", "document"]
 
 
 @dataclass(frozen=True)
@@ -70,22 +67,6 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         result["history"] = history_document(snapshot.past)
     result["findings"] = [_finding(finding) for finding in findings]
     return result
-
-
-def commands(given: Iterable[Command]) -> list[dict[str, Any]]:
-    """Return each command as plain data: its words, the line for a shell that the text holds, where it is run, whether
-    as root, and what is filled in first."""
-    return [{"argv": list(each.argv), "shown": each.shown, "where": each.where, "as_root": each.as_root,
-             "fill_in": list(each.fill_in)}
-            for each in given]
-
-
-def to_text(data: dict[str, Any]) -> str:
-    """Return the data as JSON: indented, ending in a newline, plain ASCII. So it passes through any terminal, log and
-    Ansible unharmed."""
-    text = io.StringIO()        # not a list of parts: a fleet's document has a million of them
-    text.writelines(json.JSONEncoder(indent=2).iterencode(data))
-    return text.getvalue() + "\n"
 
 
 def _accelerator(index: int, name: str, device: Device) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def to_standard_output(wanted: Mapping[str, str | None]) -> str | None:
 def rendered(kind: str, run: Run) -> str:
     """Return the document of this kind as text, ending in a newline."""
     if kind == "json":
-        from .document import to_text
+        from .plain import to_text
 
         return to_text(run.document)
     if kind == "junit":

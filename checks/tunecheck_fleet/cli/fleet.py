@@ -100,7 +100,7 @@ def volatility(outer: str | None, store_url: str | None, last: int, as_json: boo
     with opened(store_url or outer) as store:
         found = sorted(store.volatility(last), key=lambda each: (not each.suspicious, -each.change_rate, each.fact))
     if as_json:
-        from tunecheck.report.document import to_text
+        from tunecheck.report.plain import to_text
 
         from ..outputs.rows import list_document
 

@@ -111,7 +111,7 @@ def history(title: str, rows: list[Any], json_to: str | None, verb: str, empty: 
     from ..outputs.rows import list_document, list_text
 
     if json_to is not None:
-        from tunecheck.report.document import to_text
+        from tunecheck.report.plain import to_text
 
         text = to_text(list_document(verb, rows, **about))
         if json_to == "-":
@@ -162,7 +162,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
             found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,
                                                         link=link, note=note)]
     if as_json:
-        from tunecheck.report.document import to_text
+        from tunecheck.report.plain import to_text
 
         from ..outputs.rows import list_document
 

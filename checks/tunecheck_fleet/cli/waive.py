@@ -90,7 +90,7 @@ def _show(found: list[Waiver], as_json: bool, before: str) -> None:
     from tunecheck.util.whole_file import emit
 
     if as_json:
-        from tunecheck.report.document import to_text
+        from tunecheck.report.plain import to_text
 
         from ..outputs.rows import list_document
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tunecheck.util.at_first_use import dataclass
 from tunecheck_fleet.model import Answer, Status
 
 from .protocol import CAP, one_line, unframed

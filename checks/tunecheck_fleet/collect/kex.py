@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import cache
+
+from tunecheck.util.at_first_use import dataclass
 
 __all__ = ["Client", "advice", "client", "offered"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Literal
 
 from tunecheck.errors import UsageError
+from tunecheck.util.at_first_use import dataclass
 
 __all__ = ["KEPT", "TOOLS", "Collected", "Options"]
 

@@ -19,6 +19,8 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+#: Host, check, subject.
+_Keys = list[tuple[str, str, str]]
 
 
 def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
@@ -43,13 +45,14 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
     for host in view.hosts:
         for problem in host.problems if host.answered else ():
-            judges = facts(problem)
+            judges, keys = facts(problem), _keys(host, problem)
             checks.add((host.group, problem.check))
-            if not _is_standing(view, host, problem):
+            standing = _is_standing(view, problem, keys)
+            if not standing:
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
                 changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
-                rows.append(_row(view, host, problem, judges, changed, _state(view, host, problem)))
+                rows.append(_row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
@@ -63,7 +66,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            rows.append(replace(_row(view, there, problem, judges, [], "resolved"), since=over.since))
+            rows.append(replace(_row(view, there, problem, _keys(there, problem), judges, [], "resolved", False),
+                                since=over.since))
     return _folded(rows), settled, checks
 
 
@@ -74,27 +78,26 @@ def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
                           *(over.check for over in view.resolved if over.host == name))}
 
 
-def _is_standing(view: View, host: Host, problem: Problem) -> bool:
-    return problem.outcome == "warn" and view.standing.issuperset(_keys(host, problem))
+def _is_standing(view: View, problem: Problem, keys: _Keys) -> bool:
+    return problem.outcome == "warn" and view.standing.issuperset(keys)
 
 
-def _state(view: View, host: Host, problem: Problem) -> Literal["new", "known"]:
+def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
     """New where it is so of any of its subjects."""
-    begun = [view.began.get(key) for key in _keys(host, problem)]
-    return "known" if all(view.had(host.host, since) for since in begun) else "new"
+    return "known" if all(view.had(host.host, view.began.get(key)) for key in keys) else "new"
 
 
-def _keys(host: Host, problem: Problem) -> list[tuple[str, str, str]]:
+def _keys(host: Host, problem: Problem) -> _Keys:
+    """What the view has it under: one for each of its subjects."""
     return [(host.host, problem.check, subject) for subject in problem.subjects]
 
 
-def _row(view: View, host: Host, problem: Problem, about: list[str], changed: list[Move],
-         state: Literal["new", "known", "resolved"]) -> Row:
+def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
+         state: Literal["new", "known", "resolved"], standing: bool) -> Row:
     metas = [view.of(fact) for fact in about]
     fixes = [meta.fix for meta in metas if meta.fix != "none"]
     fix = "reboot" if problem.needs_reboot else fixes[0] if fixes else "reload" if problem.tags else "none"
     one = changed[0] if len(changed) == 1 else None
-    keys = _keys(host, problem)
     since = widest(view.began.get(key) for key in keys) or (one.since if one else None)
     severity = _SEVERITY[problem.outcome]
     if problem.outcome != "unknown":
@@ -105,7 +108,7 @@ def _row(view: View, host: Host, problem: Problem, about: list[str], changed: li
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
-        standing=state != "resolved" and _is_standing(view, host, problem),
+        standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
         same="\0".join((plain(problem.subject), plain(problem.observed), problem.absence)) if problem.code else

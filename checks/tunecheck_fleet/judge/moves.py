@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from tunecheck.util.at_first_use import dataclass
 
 from ..verdict import Since
 from .view import Move, View, canon

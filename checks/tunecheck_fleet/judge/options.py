@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.registry.definition import Entry
+from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..model import Claim

@@ -6,11 +6,11 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 from tunecheck.model.command import Command, limited
+from tunecheck.util.at_first_use import dataclass
 
 from ..verdict import Authority, Cause, Decision, Since, Waived, Wave
 from .view import canon

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from tunecheck.facts.registry.definition import Fix, Kind, Severity
+from tunecheck.util.at_first_use import dataclass
 
 from ..model import AuditHead, Problem, Status
 from ..store.rows import Claim, Volatile, Waiver

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from tunecheck.util.at_first_use import dataclass
 
 from ..verdict import Note
 from .view import Move, View, canon

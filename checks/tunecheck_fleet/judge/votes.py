@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from tunecheck.util.at_first_use import dataclass
 
 from .moves import Net
 from .options import JudgeOptions

@@ -15,7 +15,7 @@ __all__ = ["KINDS", "rendered", "write_outputs"]
 def rendered(kind: str, report: FleetReport) -> str:
     """One document as text, ending in a newline. ``kind``: json, junit, prometheus or html."""
     if kind == "json":
-        from tunecheck.report.document import to_text
+        from tunecheck.report.plain import to_text
 
         from .document import document
 

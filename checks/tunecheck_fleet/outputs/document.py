@@ -6,15 +6,15 @@ from typing import Any
 
 from tunecheck import __version__
 from tunecheck.model.command import pieces
-from tunecheck.report.document import commands
+from tunecheck.report.plain import commands
 
 from ..entries import Entry, entries
 from ..model import AuditHead, Problem
-from ..verdict import Cause, Decision, FleetReport, HostRow, Since
+from ..verdict import Cause, Decision, FleetReport, HostRow
 from .terminal import verdict
-from .text import KINDS, STATUSES, kind
+from .text import KINDS, STATUSES, kind, since_of
 
-__all__ = ["audit_of", "document", "entry_of", "since_of"]
+__all__ = ["audit_of", "document", "entry_of"]
 
 
 def document(report: FleetReport) -> dict[str, Any]:
@@ -54,12 +54,6 @@ def audit_of(audit: AuditHead) -> dict[str, Any]:
     return {"id": audit.id, "started": audit.started, "finished": audit.finished, "scope": audit.scope,
             "asked": audit.asked, "trigger": audit.trigger, "note": audit.note, "tunecheck": audit.tunecheck,
             "catalogue": audit.catalogue, "rebaselined": audit.rebaselined}
-
-
-def since_of(since: Since | None) -> dict[str, Any] | None:
-    """After which audit, and seen in which."""
-    return None if since is None else {"after": since.after, "after_at": since.after_at, "seen": since.seen,
-                                       "seen_at": since.seen_at}
 
 
 def entry_of(entry: Entry) -> dict[str, Any]:

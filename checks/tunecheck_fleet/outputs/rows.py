@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from tunecheck import __version__
 from tunecheck.report.style import Style
+from tunecheck.util.at_first_use import dataclass
 
 from ..model import Change
 from ..store.rows import Volatile, Waiver
 from ..verdict import Decision, Since
-from .document import since_of
-from .terminal import entry
-from .text import ago, clock, interval, measured, shown, shown_apart
+from .lines import entry
+from .text import ago, clock, interval, measured, shown, shown_apart, since_of
 
 __all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
 

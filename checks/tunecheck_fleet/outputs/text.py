@@ -9,14 +9,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tunecheck.facts.registry import entry_of
 from tunecheck.util.text import and_more
 
 from ..verdict import Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
            "coverage", "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown",
-           "shown_apart", "titled"]
+           "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -73,6 +72,8 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
 def measured(fact: str, value: Any) -> Any:
     """The value of that fact; a number with its unit, in which checks give it too, also one that is counted: "450 W",
     "{600 W:7, 450 W:1}"."""
+    from tunecheck.facts.registry import entry_of  # start-up time: it names every fact of a box
+
     entry = entry_of(fact)
     unit = entry.unit if entry is not None else ""
     if unit not in _WITH_UNIT or isinstance(value, bool):
@@ -162,6 +163,12 @@ def ago(seconds: float, now: float) -> str:
 def _long(passed: float) -> str:
     size, unit = next((pair for pair in _UNITS if passed >= 2 * pair[0]), _UNITS[-1])
     return f"{max(1, int(passed // size))} {unit}"
+
+
+def since_of(since: Since | None) -> dict[str, Any] | None:
+    """After which audit, and seen in which."""
+    return None if since is None else {"after": since.after, "after_at": since.after_at, "seen": since.seen,
+                                       "seen_at": since.seen_at}
 
 
 def interval(since: Since | None, now: float | None = None) -> str:

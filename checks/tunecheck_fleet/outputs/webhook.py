@@ -10,7 +10,6 @@ import asyncio
 import ipaddress
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from tunecheck import __version__
 from tunecheck.errors import ProbeError, UsageError
 from tunecheck.report.style import safe
+from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries

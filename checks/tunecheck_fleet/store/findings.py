@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,10 @@ _MOST = 2_000
 _OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
                finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
-_END = update(finding_span).where(
+_END = Hot(update(finding_span).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.finding_id == bindparam("found"),
-    finding_span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended"))
-_BEGIN = insert(finding_span)
+    finding_span.c.from_audit == bindparam("begun")).values(until_audit=bindparam("ended")))
+_BEGIN = Hot(insert(finding_span))
 _RUNS = select(journal.c.run, journal.c.at, journal.c.state).where(journal.c.host_id == bindparam("number"))
 _RUN = insert(journal)
 _RAN = update(journal).where(journal.c.host_id == bindparam("number"), journal.c.run == bindparam("called")).values(
@@ -66,11 +67,11 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
             heard = None if first else past.check(name[0])
             begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
                            else store.interned.finding(connection, *name), "from_audit": audit_id,
-                           "outcome": outcome, "after_audit": None if heard is None else heard.last})
+                           "outcome": outcome, "until_audit": None, "after_audit": heard.last if heard else None})
     if ends:
-        connection.execute(_END, ends)
+        _END(connection, ends)
     if begins:
-        connection.execute(_BEGIN, begins)
+        _BEGIN(connection, begins)
 
 
 def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str]]:
@@ -132,6 +133,9 @@ def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:
         when = audit_queries.times(store, connection)
         rows = connection.execute(wanted).all()
         ran = runs(connection, {row.id for row in rows if row.after_audit is not None})
-        return [ProblemSince(name, group, check, subject, outcome, audit_queries.since(when, begun, after), until,
-                             after is not None and receipt(ran, number, begun) is not None)
+        # Thousands of hosts have the same ones since the same audit: each text and interval is there once.
+        once = dict[str, str]().setdefault
+        age = cache(lambda begun, after: audit_queries.since(when, begun, after))
+        return [ProblemSince(once(name, name), once(group, group), once(check, check), once(subject, subject), outcome,
+                             age(begun, after), until, after is not None and receipt(ran, number, begun) is not None)
                 for number, name, group, check, subject, outcome, begun, after, until in rows]

@@ -52,7 +52,8 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
         silent = [row.id for row in rows if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
-    return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when) for row in rows]
+    problems = _Problems()
+    return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when, problems) for row in rows]
 
 
 def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
@@ -67,24 +68,42 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
 
 
 def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
-           before: dict[int | None, Any], when: dict[int, float]) -> HostState:
+           before: dict[int | None, Any], when: dict[int, float], problems: _Problems) -> HostState:
     answered = row.answer in ANSWERED
     last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
     described = about if answered or not earlier else before[earlier[1]]
-    problems, outcomes, volatile = (json.loads(text) if text else {} for text in (
-        row.problems, row.outcomes, row.volatile))
+    outcomes, volatile = (json.loads(text) if text else {} for text in (row.outcomes, row.volatile))
     return HostState(
         row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
-        None if last is None else when.get(last), tuple(_problem(problem) for problem in problems),
+        None if last is None else when.get(last), problems.read(row.problems),
         outcomes, volatile, about["unknown"], described["spec"],
         described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
         row.claimed)
 
 
-def _problem(stored: dict[str, Any]) -> Problem:
-    # A store from before remedies had commands holds none.
-    commands = tuple(Command(tuple(each["argv"]), each["where"]) for each in stored.get("commands", ()))
-    return Problem(**{**stored, "tags": tuple(stored["tags"]), "commands": commands})
+class _Problems:
+    """Reads the problems of many hosts. Most tell the same ones: each text and each command is there once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._commands: dict[tuple[str, ...], Command] = {}
+
+    def read(self, text: str | None) -> tuple[Problem, ...]:
+        return tuple(self._problem(stored) for stored in json.loads(text)) if text else ()
+
+    def _problem(self, stored: dict[str, Any]) -> Problem:
+        once = self._texts.setdefault
+        plain: dict[str, Any] = {name: once(value, value) if type(value) is str else value
+                                 for name, value in stored.items()}
+        # A store from before remedies had commands holds none.
+        commands = tuple(self._command(tuple(each["argv"]), each["where"]) for each in stored.get("commands", ()))
+        return Problem(**{**plain, "tags": tuple(stored["tags"]), "commands": commands})
+
+    def _command(self, argv: tuple[str, ...], where: Any) -> Command:
+        key = (where, *argv)
+        if (found := self._commands.get(key)) is None:
+            found = self._commands[key] = Command(argv, where)
+        return found
 
 
 def known_hosts(store: OpenHistory) -> list[str]:

@@ -26,8 +26,8 @@ _NEW_FINDING = insert(finding).returning(finding.c.id)
 
 
 class Interned:
-    """Never holds what another process could take away: facts stay for ever, and values are only taken away while
-    nobody audits (see ``keep``)."""
+    """Never holds what another process could take away: facts and findings stay for ever, and values are only taken
+    away while nobody audits (see ``keep``)."""
 
     def __init__(self) -> None:
         self._turn = threading.RLock()
@@ -40,6 +40,7 @@ class Interned:
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
         self._decoded: dict[int, Any] = {}
+        self._findings: dict[tuple[str, str], int] = {}
         self._held = 0
 
     @property
@@ -82,17 +83,21 @@ class Interned:
         return number
 
     def finding(self, connection: Connection, check: str, subject: str) -> int:
-        number = connection.execute(_FINDING, {"a": check, "b": subject}).scalar()
-        if number is None:
-            number = connection.execute(_NEW_FINDING, {"check": check, "subject": subject}).scalar_one()
-        return int(number)
+        """The number of what a check found of a subject; a new one where it has none."""
+        if (number := self._findings.get((check, subject))) is None:
+            found = connection.execute(_FINDING, {"a": check, "b": subject}).scalar()
+            number = int(connection.execute(_NEW_FINDING, {"check": check, "subject": subject}).scalar_one()
+                         if found is None else found)
+            self._findings[check, subject] = number
+            self._held += len(check) + len(subject)
+        return number
 
     def texts(self, connection: Connection, numbers: Iterable[int]) -> dict[int, str]:
         """Number -> canonical JSON, of at least these. Good until the next call."""
         wanted = set(numbers)
         with self._turn:
             if self._held > MEMORY:
-                self._ids, self._texts, self._decoded, self._held = {}, {}, {}, 0
+                self._ids, self._texts, self._decoded, self._findings, self._held = {}, {}, {}, {}, 0
             known = self._texts
             missing = [number for number in wanted if number not in known]
             for start in range(0, len(missing), 1000):

@@ -6,9 +6,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import zstandard
+
+from tunecheck.util.at_first_use import dataclass
 
 from .database import Database
 from .interned import Interned

@@ -7,8 +7,10 @@ an audit's number, every time is the control node's, in seconds since 1970.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
+
+from tunecheck.util.at_first_use import dataclass
 
 from ..model import Change, Problem, Status
 from ..verdict import Decision, Since

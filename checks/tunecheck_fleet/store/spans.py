@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
+
+from tunecheck.util.at_first_use import dataclass
 
 from .audit_queries import ANSWERED
 from .compiled_statements import Hot

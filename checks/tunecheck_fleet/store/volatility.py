@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import false, func, select
+
+from tunecheck.util.at_first_use import dataclass
 
 from . import audits
 from .audit_queries import during, times

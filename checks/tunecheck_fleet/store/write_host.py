@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +156,7 @@ def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: See
 
 
 def _newest(store: OpenHistory, connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:
-    problems = [asdict(problem) for problem in seen.problems[:PROBLEMS]] if seen.problems else []
+    problems = [problem.plain() for problem in seen.problems[:PROBLEMS]]
     values = {"volatile": _text(seen.volatile), "problems": canonical(problems), "outcomes": _text(seen.outcomes),
               "document": store.pack(seen.document),
               "boot_id": None if seen.boot_id is None else plain(seen.boot_id, 100)}

@@ -14,8 +14,9 @@ from tests.unit.report.closed import closed
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
-from tunecheck.report.document import document, to_text
+from tunecheck.report.document import document
 from tunecheck.report.grouping import worst_first
+from tunecheck.report.plain import to_text
 from tunecheck.report.style import Style, style_for, wrapped
 from tunecheck.report.terminal import render
 from tunecheck.rules import judge

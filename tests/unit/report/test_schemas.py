@@ -15,7 +15,8 @@ from tests.unit.checks.machines import build, spec_of
 from tests.unit.report.closed import closed
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.report.document import document, to_text
+from tunecheck.report.document import document
+from tunecheck.report.plain import to_text
 from tunecheck.report.schema_words import ADDED
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case

@@ -34,7 +34,7 @@ class Pair:
     common: str | None
     bridges: tuple[str, ...]
 
-    @property
+    @cached_property
     def label(self) -> str:
         return f"GPU{self.a}-GPU{self.b}"
 

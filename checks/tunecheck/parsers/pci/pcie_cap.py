@@ -26,6 +26,8 @@ ASPM = ("", "L0s", "L1", "L0s L1")
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 
 _GENERATIONS = {text: code for code, speed in SPEEDS.items() for text in (speed, speed.partition(".0")[0])}
+#: As the kernel says it.
+_OF_SYSFS = {"%s GT/s PCIe" % speed: code for code, speed in SPEEDS.items()}
 
 #: How many bytes the registers take up to Link Status, and with the second set (capability version 2).
 REGISTERS = 0x14
@@ -77,7 +79,7 @@ class Express:
 def generation(speed: str) -> Optional[int]:
     """Return the generation of a speed: 5 for ``32.0 GT/s PCIe`` (sysfs) or ``32GT/s`` (lspci). None for Unknown and
     anything else."""
-    return _GENERATIONS.get(speed.partition("GT/s")[0].strip())
+    return _OF_SYSFS.get(speed) or _GENERATIONS.get(speed.partition("GT/s")[0].strip())
 
 
 def express(config: bytes) -> Optional[Express]:

@@ -100,12 +100,12 @@ def _faults(gpu: Gpu, now: int | None) -> Iterator[Verdict]:
 def _missing(gpu: Gpu) -> Iterator[str]:
     """Yield sentences about values that are not known and could show an error. A value that the board does not have is
     none of them."""
-    absent = [key for key in _KEYS if gpu.fact(key).absence is Absence.NOT_READ]
+    facts = {key: gpu.fact(key) for key in _KEYS}
+    absent = [key for key, fact in facts.items() if fact.absence is Absence.NOT_READ]
     if absent:
         yield f"{', '.join(absent)} is not in the report; add the whole of: nvidia-smi -q"
     unread: dict[str, list[str]] = {}
-    for key in _KEYS:
-        fact = gpu.fact(key)
+    for key, fact in facts.items():
         sound = (maybe(gpu, key, _MOST) is not None if key in _COUNTS else
                  fact.value in _MODES if key == "ecc_pending" else isinstance(fact.value, bool))
         if not sound and fact.absence not in (*_NONE, Absence.NOT_READ):
