@@ -202,7 +202,8 @@ class CallbackModule(CallbackBase):
             if box.bmc:
                 lines.append(f"  if it does not come back: {self._bmc(box.bmc)}")
         else:
-            lines.append(f"  refused: {' '.join(box.refused.split())[:500]}")
+            # As a whole: the way out stands at its end.
+            lines.append(f"  refused: {' '.join(box.refused.split())}")
         given = "".join(f" -i {shlex.quote(_shorter(each))}" for each in context.CLIARGS.get("inventory") or ())
         # A line that does not fit would be broken, and could not be pasted.
         undo = f"  undo it later: {_UNDO}{given} -l {name}"

@@ -3,7 +3,6 @@ determine. Heavy things are imported where they are used: start-up is part of ev
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from importlib import import_module
@@ -18,62 +17,15 @@ from . import completed
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
 from .given_once import check_given_once
 from .shared_options import HISTORY, options
+from .streams import Errors, Output, arrived, whole
 
-__all__ = ["main", "terminate"]
+__all__ = ["main", "terminate", "terminated"]
 
 _INTERRUPTED, _TERMINATED = 130, 143
 #: Could not be determined: a defect of this program says nothing about the box.
 _UNDETERMINED = 3
 #: SIGTERM has come; click knows only Ctrl-C.
 _terminated: list[int] = []
-
-
-class _Output(io.TextIOWrapper):
-    """Standard output that says in one sentence that it cannot be written. Not every verb writes through
-    util.whole_file.emit, --help least of all. A reader that went away (`| true`) changes nothing about the verdict."""
-
-    def write(self, text: str) -> int:
-        try:
-            return super().write(text)
-        except OSError as error:
-            self._write_failed(error)
-            return len(text)
-
-    def flush(self) -> None:
-        try:
-            super().flush()
-        except OSError as error:
-            self._write_failed(error)
-
-    def _write_failed(self, error: OSError) -> None:
-        # Python flushes once more at exit, and would complain there, with a code of its own.
-        _to_nowhere(self.fileno())
-        if isinstance(error, BrokenPipeError):
-            return
-        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
-
-
-class _Errors(io.TextIOWrapper):
-    """Standard error. Where nobody can read it any more, what is written to it is dropped."""
-
-    def write(self, text: str) -> int:
-        try:
-            return super().write(text)
-        except OSError:
-            _to_nowhere(self.fileno())
-            return len(text)
-
-    def flush(self) -> None:
-        try:
-            super().flush()
-        except OSError:
-            _to_nowhere(self.fileno())
-
-
-def _to_nowhere(descriptor: int) -> None:
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, descriptor)
-    os.close(null)
 
 
 class _Verbs(click.Group):
@@ -212,27 +164,30 @@ def checks() -> None:
 def explain(name: tuple[str, ...], markdown: bool) -> None:
     """Print what a check or a word of the field means and how to fix it.
 
-    CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79", or the code of a finding in JSON."""
-    from ..report.check_pages import page, summary
+    CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79", or the code of a finding in JSON. Several are explained
+    one after the other."""
+    from ..report.check_pages import asked_for, page, summary
 
     if not name:
         from ..report.terms import NAMES
 
         raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}")
 
-    asked = " ".join(name)
-    try:
-        text = page(asked)
-    except UsageError:
-        if asked in {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}:
-            raise UsageError(f"{asked} is a command and no check; what it does: tunecheck {asked} --help") from None
-        raise
-    if not markdown and text.startswith("#"):
-        from ..report.page import rendered
-        from ..report.style import style_for
+    texts = []
+    for asked in asked_for(name):
+        try:
+            text = page(asked)
+        except UsageError:
+            if asked in {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}:
+                raise UsageError(f"{asked} is a command and no check; what it does: tunecheck {asked} --help") from None
+            raise
+        if not markdown and text.startswith("#"):
+            from ..report.page import rendered
+            from ..report.style import style_for
 
-        text = rendered(text, style_for(sys.stdout), summary(asked))
-    click.echo(text, nl=False)
+            text = rendered(text, style_for(sys.stdout), summary(asked))
+        texts.append(text)
+    click.echo("\n".join(texts), nl=False)
 
 
 def main() -> None:
@@ -243,7 +198,7 @@ def main() -> None:
     sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     stderr = sys.__stderr__
     if stderr is not None and sys.stderr is stderr:
-        sys.stderr = _Errors(stderr.buffer, stderr.encoding, "backslashreplace", line_buffering=True)
+        sys.stderr = Errors(whole(stderr.buffer), stderr.encoding, "backslashreplace", line_buffering=True)
     try:
         stdout = sys.stdout
         if stdout is None:
@@ -252,8 +207,14 @@ def main() -> None:
         stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         unwrapped = stdout is sys.__stdout__
         if unwrapped:
-            sys.stdout = _Output(stdout.buffer, stdout.encoding, "backslashreplace", line_buffering=stdout.isatty())
-        cli.main(prog_name="tunecheck", standalone_mode=False)
+            sys.stdout = Output(whole(stdout.buffer), stdout.encoding, "backslashreplace",
+                                line_buffering=stdout.isatty())
+        try:
+            cli.main(prog_name="tunecheck", standalone_mode=False)
+        except SystemExit:
+            arrived()
+            raise
+        arrived()
     except (KeyboardInterrupt, click.Abort):
         click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {_left_behind()}", err=True)
         sys.exit(_TERMINATED if _terminated else _INTERRUPTED)
@@ -289,6 +250,11 @@ def terminate(_signal: int, _frame: object) -> None:
     """Handle SIGTERM as Ctrl-C: from here on everything clears up after itself."""
     _terminated.append(1)
     raise KeyboardInterrupt
+
+
+def terminated() -> bool:
+    """Return whether SIGTERM has come."""
+    return bool(_terminated)
 
 
 def _defect(error: Exception) -> None:

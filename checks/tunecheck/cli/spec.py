@@ -80,10 +80,18 @@ def schema() -> None:
 
 @spec.command()
 @click.option("--host", required=True, metavar="HOST", help="The inventory host the variables belong to.")
+@click.option("-i", "--inventory", multiple=True, metavar="PATH",
+              help="Where they stand: a key that stands twice there is refused. May be given again.")
 @_refusing
-def freeze(host: str) -> None:
+def freeze(host: str, inventory: tuple[str, ...]) -> None:
     """Read {"box_spec": ..., "box_spec_host": ...} as JSON on stdin, print the frozen JSON."""
     from tunecheck.spec import build
+
+    if inventory:
+        from tunecheck.spec.doubled_keys import doubled_keys
+
+        if doubled := doubled_keys(inventory):
+            raise UsageError("\n".join(doubled))
 
     example = 'expected {"box_spec": {...}, "box_spec_host": {...} or null} on stdin'
     try:

@@ -125,8 +125,8 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> str:
-    """Return the verdict over all findings; "unknown" where nothing was judged at all."""
-    found = {finding.outcome for finding in findings}
+    """Return the verdict over all findings; "unknown" where nothing was judged at all, as where all are skipped."""
+    found = {finding.outcome for finding in findings} - {"skip"}
     return next((outcome for outcome in OUTCOMES if outcome in found), "unknown")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import UsageError
@@ -12,9 +13,14 @@ from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
 from .terms import NAMES, numbered, term
 
-__all__ = ["page", "summary"]
+__all__ = ["asked_for", "page", "summary"]
 
 _HERE = Path(__file__).resolve().parents[1]
+#: No question by name is longer; a pasted line of a log is.
+_LONGEST = 1000
+_BETWEEN = re.compile(r"[\s,;/&]+")
+_XID_NAME = re.compile(r"(s?xid)\b", re.IGNORECASE)
+_ONE_XID = re.compile(r"s?xid(?:[\s:#-]*\d{1,6})?", re.IGNORECASE)
 _FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
 
 
@@ -35,6 +41,38 @@ def _naming(word: str) -> list[str]:
     sought = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
     return [path.stem for path in sorted(folder.glob("*.md")) if path.stem in BY_ID
             and sought.search(path.read_text(encoding="utf-8"))]
+
+
+def asked_for(words: Sequence[str]) -> list[str]:
+    """Return what is asked for, one by one. Words in a row may be one term (PF FLR) or several names, also with commas
+    between them: the longest name that begins at a word counts. ``Xid 79, 154`` asks for both Xids, and a pasted line
+    of a log for its own."""
+    whole = " ".join(" ".join(words).split())
+    if len(whole) > _LONGEST:
+        return [whole]
+    found: list[str] = []
+    left = [each for each in _BETWEEN.split(whole) if each]
+    while left:
+        numbers = _XID_NAME.match(found[-1]) if found else None
+        if found and left[0].lower() == "and":
+            left = left[1:]
+        elif numbers and left[0].isdigit():
+            found.append(f"{numbers[1]} {left[0]}")
+            left = left[1:]
+        elif size := next((size for size in range(len(left), 0, -1) if _is_name(" ".join(left[:size]))), 0):
+            found.append(" ".join(left[:size]))
+            left = left[size:]
+        else:
+            break
+    if left and (not found or (len(found) < 2 and term(whole, tuple(BY_ID)))):
+        return [whole]
+    return list(dict.fromkeys([*found, " ".join(left)] if left else found))
+
+
+def _is_name(name: str) -> bool:
+    """Return whether it is one name that has a page, and nothing else stands behind it."""
+    known = term(name, tuple(BY_ID)) and (not _XID_NAME.match(name) or _ONE_XID.fullmatch(name))
+    return bool(name in BY_ID or known or _fact(name) or _code(name))
 
 
 def summary(check: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..model.finding import Finding
 from ..rules.context import Case
 from ..rules.errors.from_log import only_log_incomplete
@@ -15,12 +17,16 @@ from .text_parts import (
     cut_text,
     earlier,
     finding_lines,
+    remedy_of,
     skips,
     summary,
     whole_tables,
 )
 
 __all__ = ["plain", "render"]
+
+#: A remedy of more characters is not said again for each subject.
+_LONG = 120
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
@@ -41,7 +47,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     part = [] if verbose else [finding for finding in here if only_of_a_part(finding)]
     here = [finding for finding in here if finding not in part] if len(part) > 1 else here
     said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
-    told = len(part) < 2
+    told, fixes = len(part) < 2, _Fixes(said)
     for fold in said:
         if not told and fold.first.outcome != "fail":
             text += _part(part, case.snapshot.topology.doubt, style)
@@ -53,13 +59,33 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
             text += _not_given(case, missing, style, verbose)
             missing = []
         if verbose or fold.first.outcome != "skip":
-            text += finding_lines(fold, style)
+            text += finding_lines(fold, style, None if verbose else fixes.instead(fold))
     text += [] if told else _part(part, case.snapshot.topology.doubt, style)
     text += marked("unknown", cut_text(case, cut), style) if len(cut) > 1 else []
     text += _not_given(case, missing, style, verbose) if missing else []
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *wrap(summary(case, findings), style.width)]) + "\n"
+
+
+class _Fixes:
+    """The remedies that several lines of one check have, word for word. A long one stands once, in the first of them;
+    the others name that."""
+
+    def __init__(self, folds: Sequence[Fold]) -> None:
+        same: dict[tuple[str, str], list[Fold]] = {}
+        for fold in folds:
+            same.setdefault((fold.first.id, remedy_of(fold)), []).append(fold)
+        self._same = {key: found for key, found in same.items() if len(found) > 1 and len(key[1]) > _LONG}
+
+    def instead(self, fold: Fold) -> str | None:
+        """Return what stands in place of the remedy. None: the remedy itself."""
+        found = self._same.get((fold.first.id, remedy_of(fold)))
+        if found is None:
+            return None
+        if fold is found[0]:
+            return f"(of all {len(found)}) {remedy_of(fold)}"
+        return f"as of {found[0].first.subject}" if found[0].first.subject else f"as of the first {fold.first.id}"
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from tunecheck.errors import CONTROL_NODE, UsageError
 
 from ..util.suggestions import did_you_mean, nearest
+from .doubled_keys import doubled_keys
 from .programs import beside
 
 __all__ = ["hosts_in", "hosts_of", "listed_of", "listing", "variables_of"]
@@ -50,10 +51,14 @@ def hosts_in(listed: dict[str, Any], inventory: str, only: str | None = None) ->
 
 def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
     """Return what ``ansible-inventory --list`` says: groups, and ``_meta`` with every host's variables. Empty where
-    ``limit`` matches no host. UsageError where Ansible cannot read it."""
+    ``limit`` matches no host. UsageError where Ansible cannot read it, and where a key stands twice in a mapping:
+    Ansible only warns of that, and goes on without the first."""
+    if doubled := doubled_keys([inventory]):
+        raise UsageError("\n".join(doubled))
     command = beside("ansible-inventory")
     # Ansible would only warn about a file that it cannot parse, and go on without its hosts.
-    strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_NOCOLOR": "true"}
+    strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
+              "ANSIBLE_NOCOLOR": "true"}
     try:
         done = subprocess.run(
             [command, "-i", inventory, "--list", *(["--limit", limit] if limit else [])],

@@ -47,6 +47,8 @@ SPEC = {
     "boot": "trial panic_seconds timeout_seconds confirm_seconds reboot reboot_when_busy",
 }
 _BOX_SPEC = ("box_spec", "box_spec_host")
+#: What the plays' own variables begin with, and the command's name, with which none does.
+_OF_PLAYS, _OURS = ("box_lock_", "power_cycle_", "provision_", "rollback_"), "tunecheck_"
 #: What the plays hold at work; whoever declares one of these is overruled, and it is no slip of the pen.
 _HELD = ("box_spec_frozen", "box_spec_frozen_json", "box_info")
 _KNOWN = (*_BOX_SPEC, *PLAYS, *(f"{role}_{name}" for role, names in ROLES.items() for name in names.split()))
@@ -92,7 +94,19 @@ def _meant(name: str) -> str:
     role = next((role for role in ROLES if plain == role or plain.startswith(f"{role}_")), None)
     if role is not None:
         return f"the role {role} reads {', '.join(f'{role}_{each}' for each in ROLES[role].split())}"
+    if play := next((play for play in _OF_PLAYS if plain.startswith(play)), None):
+        return f"the plays read {', '.join(each for each in PLAYS if each.startswith(play))}"
+    if plain.startswith(_OURS):
+        return _behind(plain.removeprefix(_OURS))
     return "did you mean a key of box_spec, or box_spec_host?" if plain.startswith("box_spec") else ""
+
+
+def _behind(after: str) -> str:
+    """Return what was meant by a name that begins with the command's."""
+    ending = [each for each in _KNOWN if each.endswith(f"_{after}")]
+    near = f"did you mean {ending[0]}?" if len(ending) == 1 else ""
+    return _meant(after) or _key(after) or near or \
+        f"no variable of ours begins with {_OURS}; what a box should be is box_spec"
 
 
 def _key(plain: str) -> str:

@@ -142,6 +142,47 @@ def test_ctrl_c_while_the_command_is_still_loading(tmp_path: Path) -> None:
     assert done.returncode == 130 and re.fullmatch("tunecheck: [^\n]*\n", done.stderr)
 
 
+#: As pip writes the console script; the signal comes at the event of this number, counted from our own first line on.
+_SCRIPT = """import os, signal, sys
+wanted, number, seen = int(os.environ["AT"]), int(os.environ["SIGNAL"]), 0
+def watch(frame, event, _):
+    global seen
+    if frame.f_code.co_filename.endswith("tunecheck/__main__.py") and event == "line":
+        seen += 1
+        if seen == wanted:
+            sys.settrace(None)
+            os.kill(os.getpid(), number)
+    return watch
+sys.settrace(watch)
+from tunecheck.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_a_signal_at_any_line_of_the_beginning(tmp_path: Path, number: int) -> None:
+    """From the line on that takes the signals: what stands before it is imported by Python itself."""
+    (tmp_path / "tunecheck").write_text(_SCRIPT)
+    source = (Path(__file__).resolve().parents[3] / "checks/tunecheck/__main__.py").read_text()
+    assert "import _signal" in source and "import signal" not in source
+    ends = []
+    for at in range(1, 62, 4):
+        done = subprocess.run([sys.executable, "tunecheck", "checks"], cwd=tmp_path, capture_output=True, text=True,
+                              env=_ENV | {"AT": str(at), "SIGNAL": str(number)}, timeout=60, check=False)
+        ends.append((done.returncode, done.stderr.lstrip("\n")))
+    ours = (128 + number, f"tunecheck: {'interrupted' if number == 2 else 'ended by SIGTERM'}; nothing was changed\n")
+    first = ends.index(ours)
+    # Its own imports, the names and functions, and the lines that take the signal.
+    assert first <= 4, ends[first]
+    assert set(ends[first:]) <= {ours, (0, "")} and ends[-1] == (0, ""), set(ends[first:])
+
+
+def test_whoever_imports_the_command_keeps_its_signals() -> None:
+    code = "import signal; from tunecheck.__main__ import main; print(signal.getsignal(2) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", code], env=_ENV, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "True\n"
+
+
 def test_ctrl_c_while_a_dataclass_is_made_ends_with_the_code_too(tmp_path: Path) -> None:
     code = ("import tunecheck.cli.main as cli\n"
             "def topo(*_, **__): exec('raise KeyboardInterrupt')\ncli.check = topo\n"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tunecheck.cli.main import cli
 from tunecheck.model.finding import OUTCOMES
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG
-from tunecheck.report.check_pages import page
+from tunecheck.report.check_pages import asked_for, page
 from tunecheck.report.page import rendered
 from tunecheck.report.style import Style
 from tunecheck.report.terms import NAMES, term
@@ -135,3 +135,39 @@ def test_every_verdict_and_every_word_has_a_page() -> None:
 
 def test_an_xid_defers_to_the_action_that_the_driver_names() -> None:
     assert "Where an Xid 154 stands beside it" in page("Xid 79") and "beside it" not in page("Xid 154")
+
+
+@pytest.mark.parametrize(("words", "asked"), [
+    (("acs-redirect", "link-width"), ["acs-redirect", "link-width"]),
+    (("acs-redirect,link-width",), ["acs-redirect", "link-width"]),
+    (("acs-redirect", "and", "PIX"), ["acs-redirect", "PIX"]),
+    (("Xid 79, 154",), ["Xid 79", "Xid 154"]), (("Xid", "79,", "154"), ["Xid 79", "Xid 154"]),
+    (("xid 79 and 154",), ["xid 79", "xid 154"]), (("Xid 79/154",), ["Xid 79", "Xid 154"]),
+    (("Xid 79", "Xid 154"), ["Xid 79", "Xid 154"]), (("xid:79", "xid"), ["xid:79", "xid"]),
+    (("SXid 12028, 20034",), ["SXid 12028", "SXid 20034"]),
+    (("PF", "FLR"), ["PF FLR"]), (("PF FLR", "GNS", "drain", "p2p"), ["PF FLR", "GNS", "drain p2p"]),
+    (("DRAIN", "AND", "RESET"), ["DRAIN AND RESET"]), (("gpu.count", "xid-79"), ["gpu.count", "xid-79"]),
+    (("PIX", "PIX"), ["PIX"]),
+    (("acs-redirect", "link-widht"), ["acs-redirect", "link-widht"]),
+    (("Xid 79, 154, what",), ["Xid 79", "Xid 154", "what"]),
+    (("NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus",),
+     ["NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus"]),
+    (("acs", "thing"), ["acs thing"]),
+])
+def test_several_names_are_asked_for_one_by_one(words: tuple[str, ...], asked: list[str]) -> None:
+    assert asked_for(words) == asked
+
+
+def test_every_name_that_has_a_page_is_one_name() -> None:
+    for name in (*IDS, *(each for each in NAMES if each not in ("NV#", "Xid N")), *(f"Xid {each}" for each in CATALOG)):
+        assert asked_for(name.split()) == [name]
+
+
+def test_several_are_explained_one_after_the_other() -> None:
+    one, other = (CliRunner().invoke(cli, ["explain", name]).stdout for name in ("acs-redirect", "link-width"))
+    done = CliRunner().invoke(cli, ["explain", "acs-redirect", "link-width"])
+    assert (done.exit_code, done.stdout) == (0, f"{one}\n{other}")
+    done = CliRunner().invoke(cli, ["explain", "Xid 79, 154"])
+    assert done.stdout.index("Xid 79: ") < done.stdout.index("Xid 154: ")
+    done = CliRunner().invoke(cli, ["explain", "acs-redirect", "link-widht"])
+    assert done.stdout == "" and "'link-widht'; did you mean link-width?" in str(done.exception)

@@ -113,7 +113,9 @@ def test_a_report_without_a_gpu_says_so(verb: str) -> None:
     assert "; no accelerator found" in render(verb, case, findings, Style()).splitlines()[-1]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
     last = render(verb, case, skipped, Style()).splitlines()[-1]
-    assert last == f"SKIP: {len(skipped)} skipped; no accelerator found; nothing was judged (-v says why)"
+    assert last == f"UNKNOWN: {len(skipped)} skipped; no accelerator found; nothing was judged (-v says why)"
+    # What judged nothing is no pass.
+    assert (document(verb, case, skipped)["outcome"], document(verb, case, skipped)["exit_code"]) == ("unknown", 3)
     for machine, which in ((switch(), verb), (Machine(), "host")):
         case = _case(machine, which)
         assert "no accelerator found" not in render(which, case, judge(case, which), Style()).splitlines()[-1]

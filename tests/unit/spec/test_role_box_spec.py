@@ -86,6 +86,8 @@ def test_check_mode_freezes_too(tmp_path: Path) -> None:
         pytest.param("", "host_vars/box1.yml", id="host-without-a-spec"),
         pytest.param("box_spec: {profile: lab, iommu: off}\n", 'box_spec.iommu: YAML', id="off-unquoted"),
         pytest.param("box_spec: lab\n", "box_spec: \\S[^;]*\\('lab'\\)", id="not-a-mapping"),
+        pytest.param("box_spec: {profile: lab}\nbox_spec:\n  profile: b200-hgx\n",
+                     r"group_vars/all\.yml:3: box_spec stands here again, and in line 2", id="key-twice"),
         pytest.param("box_spec: {profile: lab}\nbox_spec_host: {acs: {typo: 1}}\n", "box_spec_host\\.acs\\.typo: ",
                      id="host-layer"),
     ],

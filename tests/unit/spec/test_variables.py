@@ -91,6 +91,9 @@ def test_a_key_of_the_specification_that_stands_outside_of_it(key: str) -> None:
     ("inference_recepie", "inference_recipe"), ("drivers", "box_spec.driver"),
     ("snapshot_timer_evry", "snapshot_timer_every"), ("inference_watch_lisen", "inference_watch_listen"),
     ("power_limit_watts", "box_spec.gpu.power_limit_watts"), ("boot_trial", "box_spec.boot.trial"),
+    ("tunecheck_reboot", "box_spec.boot.reboot"), ("tunecheck_gpu_ecc", "box_spec.gpu.ecc"),
+    ("tunecheck_recipe", "inference_recipe"), ("tunecheck_inference_recipe", "inference_recipe"),
+    ("tunecheck_box_spec", "box_spec"), ("TuneCheck-Reboot", "box_spec.boot.reboot"),
 ])
 def test_the_name_that_was_meant(name: str, offered: str) -> None:
     assert meant(without_effect([name])[name]) == offered
@@ -101,6 +104,16 @@ def test_where_no_name_is_near_all_of_the_role_are_told(name: str) -> None:
     said = without_effect([name])[name]
     assert re.findall(r"\binference_\w+", said) == [f"inference_{each}" for each in ROLES["inference"].split()]
     assert not meant(said)
+
+
+@pytest.mark.parametrize(("name", "told"), [
+    ("tunecheck_colour", "no variable of ours begins with tunecheck_"),
+    ("provision_speed", "the plays read provision_quarantine, provision_serial, provision_tolerated"),
+    ("rollback_when", "the plays read rollback_reboot"), ("box_lock_seconds", "the plays read box_lock_steal"),
+    ("power_cycle_now", "the plays read power_cycle_although_up, power_cycle_confirm, power_cycle_wait_seconds"),
+])
+def test_a_prefix_of_ours_alone_is_said_too(name: str, told: str) -> None:
+    assert without_effect([name])[name].startswith(told)
 
 
 def test_strangers_are_no_business_of_ours() -> None:

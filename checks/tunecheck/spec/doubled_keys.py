@@ -1,0 +1,82 @@
+"""Finds keys that stand twice in one mapping of an inventory's YAML files. YAML's readers keep the last one, so that a
+whole block vanishes without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["doubled_keys"]
+
+#: Of the files in a folder, Ansible reads these as YAML.
+_SUFFIXES = ("", ".yml", ".yaml", ".json")
+#: No inventory file of people is larger.
+_LONGEST = 16 << 20
+
+
+def doubled_keys(inventories: Iterable[str]) -> list[str]:
+    """Return one sentence for each, with the file and both lines. ``inventories``: each a folder or a file; a list of
+    hosts has no file. What is no YAML, is encrypted or is a program is left to Ansible."""
+    seen: dict[Path, None] = {}
+    for inventory in inventories:
+        root = Path(inventory)
+        if "," in inventory or not root.exists():
+            continue
+        folder = root if root.is_dir() else root.parent
+        for place in (root, folder / "group_vars", folder / "host_vars"):
+            seen.update(dict.fromkeys(_files(place)))
+    return [sentence for file in seen for sentence in _of_file(file)]
+
+
+def _files(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+        return
+    try:
+        inside = sorted(place.iterdir())
+    except OSError:
+        return
+    for each in inside:
+        if not each.name.startswith(".") and not each.name.endswith("~") and (
+                each.is_dir() or each.suffix in _SUFFIXES):
+            yield from _files(each)
+
+
+def _of_file(file: Path) -> list[str]:
+    import yaml
+
+    try:
+        text = file.read_text(encoding="utf-8") if file.stat().st_size <= _LONGEST else ""
+        if text.startswith(("#!", "$ANSIBLE_VAULT;")):
+            return []
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        found = [(key, first, again) for node in yaml.compose_all(text, loader) for key, first, again in _twice(node)]
+    except (yaml.YAMLError, OSError, UnicodeDecodeError, RecursionError):
+        return []       # as an INI file; Ansible says what is wrong with it
+    return [f"{file}:{again}: {key} stands here again, and in line {first}; the first one would be lost with all below "
+            "it: make one of the two, or take one away" for key, first, again in found]
+
+
+def _twice(root: Any) -> Iterator[tuple[str, int, int]]:
+    """Yield (key, first line, line) of every key that stands in its mapping before."""
+    import yaml
+
+    waiting, known = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in known:       # an alias
+            continue
+        known.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += reversed(node.value)
+        if not isinstance(node, yaml.MappingNode):
+            continue
+        lines: dict[tuple[str, str], int] = {}
+        for key, value in node.value:
+            waiting.append(value)
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                line = key.start_mark.line + 1
+                if (key.tag, key.value) in lines:
+                    yield key.value, lines[key.tag, key.value], line
+                lines.setdefault((key.tag, key.value), line)
