@@ -54,8 +54,9 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
         try:
             found = json.loads(child.ask())
         except ExceededError as error:
-            raise UsageError(f"{path}: refused: {error}; no honest input of tunecheck is so costly. If this one is, "
-                             "report it with the file") from None
+            raise UsageError(f"{path}: refused: {error}; it is too long, or damaged. Of a long log give the newest "
+                             "part (tail -c 4M FILE) and its first lines (head -n 2000 FILE), each in a file of one "
+                             "folder; if this one is short, report it with the file") from None
         except DefectError as error:
             raise UsageError(f"{path}: not usable: {error}; its parts do not fit together. If they should, report it "
                              "with the file") from None

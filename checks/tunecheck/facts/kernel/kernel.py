@@ -106,7 +106,8 @@ def _log_from(host: Host, argv: tuple[str, ...]) -> Fact[KernelLog]:
     from ...parsers.kernel.kernel_log import parse
     from ...parsers.kernel.rejected import rejected
     from ...parsers.text.log_lines import without_middle
+    from ...parsers.text.repeats import shortened
 
-    log = without_middle(done.stdout)
+    log = without_middle(shortened(done.stdout))
     events = parse(log, doubt(host, argv[0]))
     return known(KernelLog(events.complete, rejected(log), events, boot_log.parse(log)), source)

@@ -19,6 +19,7 @@ from ...model.absence import Reason
 from ...parsers.nvidia import bug_report
 from ...parsers.text.log_lines import LEFT_OUT
 from ...parsers.text.pasted import clean
+from ...parsers.text.repeats import shortened
 from ...util.at_first_use import dataclass, regex
 from . import packed as imported_packed
 from .seams import parts as seams
@@ -183,7 +184,7 @@ def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
         for section in bug_report.sections(text):
             yield Piece(origin, section.title, section.text, section.path, section.absent, doubt)
         return
-    text = clean(text)
+    text = shortened(clean(text))
     prompts = list(_PROMPT.finditer(text))
     before = text[:prompts[0].start()] if prompts else text
     if before.strip() or not prompts:

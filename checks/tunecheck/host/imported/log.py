@@ -11,6 +11,7 @@ from ...parsers.kernel.fragment import tells
 from ...parsers.kernel.log_boots import BootLines, boots
 from ...parsers.kernel.log_forms import CRASH, plain
 from ...parsers.text.log_lines import line, lines
+from ...parsers.text.repeats import shortened
 from ...util.at_first_use import regex
 from ..prefetch import PAST
 
@@ -40,7 +41,7 @@ def add(texts: Texts, text: str, title: str) -> None:
             part = text[head.end():following.start() if following else len(text)]
             _lines(texts, part, head[1], filtered=True)
     else:
-        _lines(texts, plain(text), title, filtered=title.startswith("/var/log/"))
+        _lines(texts, shortened(plain(text)), title, filtered=title.startswith("/var/log/"))
 
 
 def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:

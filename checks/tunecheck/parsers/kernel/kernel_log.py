@@ -224,8 +224,8 @@ class _Collector:
         if bare:
             process, text = f"pid {bare[1]}", bare[2]
         action = _RECOVERY.match(text) if code == 154 else None
-        self.xids[key] = Xid(gpu, instance, code, known.count + 1 if known else 1, known.first if known else line.when,
-                             line.when, process, text, line.number, self.loads,
+        self.xids[key] = Xid(gpu, instance, code, (known.count if known else 0) + line.count,
+                             known.first if known else line.when, line.when, process, text, line.number, self.loads,
                              (int(action[1], 16), action[2]) if action else None)
         if code == 79:
             self._fell(gpu, line.when, at_probe=False)

@@ -36,6 +36,7 @@ _OLD = regex(r"^Device: ?(\d{1,3}), (\S.{0,80}?), pciBusID: ([0-9a-f]{1,3}), pci
              r"pciDomainID: ?([0-9a-f]{1,8})", re.MULTILINE)
 _NEW = regex(r"^Device (\d{1,3}): (\S.{0,80}?)(?: \(([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\))?"
              r"[ \t]*$", re.MULTILINE)
+_ACCESS = regex(r"^Device=(\d{1,3}) CAN(NOT)? Access Peer Device=(\d{1,3})[ \t\r]*$", re.MULTILINE)
 _GPUS = 128
 
 
@@ -92,6 +93,8 @@ def parse_grids(text: str) -> Bench:
         if figures and kind not in grids and part in ("", "Total"):
             rows = 1 if kind in ("to the GPU", "from the GPU") else len(columns)
             grids[kind] = Grid(kind, figures, len({row for row, _ in figures}) != rows)
+    if "access" not in grids and (said := _access(text)):
+        grids["access"] = Grid("access", said, False)
     if not grids:
         raise ValueError("no table of figures")
     return Bench(tool, _devices(text), grids)
@@ -114,6 +117,11 @@ def _rows(lines: List[str], wide: int) -> "Tuple[Dict[Tuple[int, int], float], i
             elif used - 1 == column:
                 figures[used - 1, column] = 0.0
     return figures, used
+
+
+def _access(text: str) -> "Dict[Tuple[int, int], float]":
+    """Return what the lines above the tables say: 1 where a GPU can access another, 0 where it cannot."""
+    return {(int(one), int(other)): 0.0 if not_ else 1.0 for one, not_, other in _ACCESS.findall(text)[:_GPUS ** 2]}
 
 
 def _devices(text: str) -> "Dict[int, Tuple[str, str]]":

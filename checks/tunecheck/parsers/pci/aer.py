@@ -111,9 +111,9 @@ class PcieErrors:
                 return
             known = PcieError(bdf, severity, 0, line.when, line.when)
         self._open = key
-        self._errors[key] = replace(known, count=known.count + counts, last=line.when)
+        self._errors[key] = replace(known, count=known.count + line.count * counts, last=line.when)
         if not counts:
-            self._received[key] = self._received.get(key, 0) + 1
+            self._received[key] = self._received.get(key, 0) + line.count
 
     def _name(self, *names: str) -> None:
         error = self._errors.get(self._open) if self._open else None

@@ -51,9 +51,9 @@ class DmaFaults:
         known = self._faults.get(found)
         text = line.text[:_TEXT].strip()
         if known is not None:
-            self._faults[found] = replace(known, count=known.count + 1, last=line.when, text=text)
+            self._faults[found] = replace(known, count=known.count + line.count, last=line.when, text=text)
         elif len(self._faults) < _MOST:
-            self._faults[found] = DmaFault(*found, 1, line.when, line.when, text)
+            self._faults[found] = DmaFault(*found, line.count, line.when, line.when, text)
         return True
 
     def result(self) -> Tuple[DmaFault, ...]:

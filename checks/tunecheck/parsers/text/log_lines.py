@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from ...util.at_first_use import dataclass, regex
+from .repeats import counted
 
 __all__ = ["HEAD", "KEY", "LEFT_OUT", "MAX_CHARS", "Line", "begins", "bounded", "line", "lines", "span",
            "without_middle"]
@@ -53,11 +54,12 @@ _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
 @dataclass(frozen=True)
 class Line:
     """One line of a log. ``number`` grows from line to line, ``when`` is the time as printed or empty, ``text`` the
-    message."""
+    message, ``count`` for how many equal ones it stands."""
 
     number: int
     when: str
     text: str
+    count: int = 1
 
 
 def bounded(log: str) -> tuple[str, bool]:
@@ -94,7 +96,7 @@ def line(raw: str, number: int = 0) -> Line:
     ours = _OURS.search(raw, end, end + _FRONT)
     if ours and ours.start() > end and _unknown_printer(raw[end:ours.start()]):
         end = ours.start()
-    return Line(number, when.strip("[]").strip(), raw[end:])
+    return Line(number, when.strip("[]").strip(), *counted(raw[end:]))
 
 
 def begins(front: str) -> bool:

@@ -1,0 +1,126 @@
+"""Figures of a benchmark that are wrong whatever the way between the GPUs is: for bench-figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.finding import Finding, Remedy
+from ...parsers.nvidia.bench_grids import Bench
+from ..codes import NO_PEER_ACCESS
+from .bench_words import KINDS, Pair, Places, pairs_text
+
+__all__ = ["contradictions"]
+
+#: Two directions at once carry 1.7 to 2 times one where they do not share a link (evidence: p2p-duplex).
+_DUPLEX = 1.5
+#: Copies through the host reach 22 to 39 GB/s on boxes where direct ones reach 50 or more; equal within 15 % is no P2P.
+_SAME = 1.15
+#: No direct way is half as fast as the one through the host, which takes the same links twice.
+_BROKEN = 0.5
+#: A GPU's write to its peer takes 0.4 to 2.4 us directly, and 10 to 17 through the host.
+_STAGED_US = 6.0
+#: Beyond this, and three times of what it takes through the host, writes to the peer get lost and time out.
+_LOST_US = 50.0
+_LETTERS = Remedy.typed("see p2p-capability and `nvidia-smi topo -p2p r`: its letters say why the driver refuses")
+
+
+def contradictions(check: str, bench: Bench, places: Places) -> tuple[list[Finding], set[Pair]]:
+    """Return findings, and the pairs whose figures they explain: these are no figures of a direct way."""
+    direct, staged = bench.grid("one way"), bench.grid("one way off")
+    access, late, slow = bench.grid("access"), bench.grid("latency"), bench.grid("latency off")
+    found: list[Finding] = []
+    refused = sorted(pair for pair, value in access.items() if value == 0)
+    if refused:
+        found.append(Finding(check, NO_PEER_ACCESS, pairs_text(refused), "warn", "behaviour",
+                             f"{bench.tool}: no peer access between {pairs_text(refused)}: its figures there are "
+                             "copies through the host", "0", "1", (bench.tool,), _LETTERS))
+    broken = sorted(_broken(bench) - set(refused))
+    if broken:
+        found.append(_of_broken(check, bench, broken, places))
+    known = {*refused, *broken}
+    # A slow link is as slow both ways round; a latency of the host's says that it is the host's way.
+    same = sorted(pair for pair, value in direct.items() if pair in staged and value < _SAME * staged[pair]
+                  and pair not in known and (late.get(pair, _STAGED_US) >= _STAGED_US))
+    if same:
+        worst = min(same, key=lambda pair: direct[pair])
+        found.append(Finding(check, "same-as-staged", pairs_text(same), "warn", "behaviour",
+                             f"{bench.tool}: peer access changes nothing between {pairs_text(same)}: "
+                             f"{direct[worst]:.1f} GB/s with it and {staged[worst]:.1f} without, so copies go through "
+                             "the host", f"{direct[worst]:.1f} GB/s", "more than through the host", (bench.tool,),
+                             _staged(places, same)))
+    high = sorted(pair for pair, value in late.items() if value >= _STAGED_US and pair not in known
+                  and value > 0.5 * slow.get(pair, value))
+    if high and not set(high) <= set(same):
+        worst = max(high, key=lambda pair: late[pair])
+        found.append(Finding(check, "late", pairs_text(high), "warn", "behaviour", f"{bench.tool}: a write to the peer "
+                             f"takes {late[worst]:.1f} us between {pairs_text(high)}: it goes through the host",
+                             f"{late[worst]:.1f} us", "below 3 us", (bench.tool,), _staged(places, high)))
+    found += _shared(check, bench, {*known, *same, *high}, places)
+    return found, known
+
+
+def _broken(bench: Bench) -> set[Pair]:
+    """Return the pairs between which peer access makes copies far slower than without it, or lets writes time out."""
+    pairs: set[Pair] = set()
+    for on, off in (("one way", "one way off"), ("both ways", "both ways off")):
+        without = bench.grid(off)
+        pairs |= {pair for pair, value in bench.grid(on).items() if value < _BROKEN * without.get(pair, 0.0)}
+    without = bench.grid("latency off")
+    return pairs | {pair for pair, value in bench.grid("latency").items()
+                    if value >= _LOST_US and value > 3 * without.get(pair, 0.0)}
+
+
+def _of_broken(check: str, bench: Bench, broken: list[Pair], places: Places) -> Finding:
+    """Return the finding about pairs whose peer access does harm, with all figures of the worst of them."""
+    direct, late = bench.grid("one way"), bench.grid("latency")
+    worst = max(broken, key=lambda pair: (late.get(pair, 0.0), -direct.get(pair, 0.0)))
+    told = []
+    for kind, off, words, unit in (("one way", "one way off", "one way", "GB/s"),
+                                   ("both ways", "both ways off", "both ways", "GB/s"),
+                                   ("latency", "latency off", "a write takes", "us")):
+        on, without = bench.grid(kind).get(worst), bench.grid(off).get(worst)
+        if on is not None:
+            told.append(f"{words} {on:.1f} {unit}" + (f" with it and {without:.1f} without"
+                                                      if without is not None else ""))
+    name = f"GPU{worst[0]}->GPU{worst[1]}: " if len(broken) > 1 else ""
+    figures = {f"{value:.1f} {unit}": None for grid, unit in ((direct, "GB/s"), (bench.grid("both ways"), "GB/s"),
+                                                             (late, "us")) if (value := grid.get(worst)) is not None}
+    observed = next(iter(figures), "")
+    look = "iommu-mode and xid" if places.direct(broken) else "iommu-mode, acs-redirect and xid"
+    return Finding(check, "broken-pair", pairs_text(broken), "fail", "behaviour", f"{bench.tool}: peer access between "
+                   f"{pairs_text(broken)} is broken ({name}{'; '.join(told)})", observed,
+                   "faster than through the host, below 3 us", (bench.tool,),
+                   Remedy.typed("until it is mended run engines with NCCL_P2P_DISABLE=1; copies through the host are "
+                                "well there, so both links are: what is between them loses peer writes; see "
+                                f"{look}; then: `sudo tunecheck p2p`"))
+
+
+def _shared(check: str, bench: Bench, explained: set[Pair], places: Places) -> Iterator[Finding]:
+    """Yield findings about two directions that carry little more than one. Where the way is known and nothing on it
+    redirects, the prediction of both directions says it (bench-figures, slow-both-ways)."""
+    for kind, both in KINDS:
+        one, two = bench.grid(kind), bench.grid(both)
+        half = sorted(pair for pair, value in two.items() if one.get(pair) and value < _DUPLEX * one[pair]
+                      and pair not in explained and not predicted(places, pair))
+        if half:
+            worst = min(half, key=lambda pair: two[pair] / one[pair])
+            look = "see link-width and link-payload of the way" if places.direct(half) else \
+                "see acs-redirect: a port that redirects sends both directions over one uplink"
+            yield Finding(check, "shared", pairs_text(half), "warn", "behaviour",
+                          f"{bench.tool}: both directions at once carry {two[worst]:.1f} GB/s, one alone "
+                          f"{one[worst]:.1f} ({pairs_text(half)}): they share a link", f"{two[worst] / one[worst]:.2f}",
+                          f"{_DUPLEX} x one direction alone, or more", (bench.tool,),
+                          Remedy.typed(f"{look}; then: `sudo tunecheck p2p`"))
+
+
+def predicted(places: Places, pair: Pair) -> bool:
+    """Whether PCIe alone explains what both directions of a pair carry: its way lies below one switch, or several."""
+    path = places.way(pair)
+    return path is not None and path.two_way is not None and path.latency_class in ("switch", "cascade")
+
+
+def _staged(places: Places, pairs: list[Pair]) -> Remedy:
+    """Return where to look for the reason of copies through the host. ACS is named only where it may be the reason."""
+    look = "`nvidia-smi topo -p2p r` and iommu-mode" if places.direct(pairs) else \
+        "`nvidia-smi topo -p2p r`, acs-redirect and iommu-mode"
+    return Remedy.typed(f"see {look}; then: `sudo tunecheck p2p`")

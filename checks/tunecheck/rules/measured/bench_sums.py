@@ -1,0 +1,123 @@
+"""What nccl-tests measured, for bench-figures: wrong values, and bus bandwidth against known boards and the way between
+the GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.peer_paths import paths
+from ...model.finding import Finding, Remedy
+from ...parsers.nvidia.nccl_tests import NcclTest, Row
+from ...spec.boards import Board, board, board_named
+from ...util.text import some
+from ..codes import NO_COMPARISON
+from ..context import Case
+from .pair_expected import expected
+
+__all__ = ["judged"]
+
+_BAD = 0.8
+_ADD = "add: sudo lspci -nnvvv"
+#: Bus bandwidth of rings over PCIe, as a share of what one way of the slowest pair carries: 0.39 to 0.71 on the boxes of
+#: boards.toml, NCCL's defaults and tuned. A tenth is no ring over these links at all.
+_LITTLE, _NOTHING = 0.33, 0.1
+#: Rings through the host's memory of one machine carry more than this even on Gen3 (copies through the host: 8 to 39).
+_HOST_GB_S = 4.0
+#: From this size on the time of a start does not count.
+_LARGE = 16 << 20
+_WAY = Remedy.typed("run it again with NCCL_DEBUG=INFO: `via P2P` is the direct way, SHM and NET are not; see "
+                    "p2p-capability, iommu-mode, link-width and link-speed; then: `sudo tunecheck allreduce`")
+_TUNE = Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see nvidia-smi nvlink -s")
+
+
+def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
+    """Yield the finding about one run of nccl-tests."""
+    name = test.name or "nccl-tests"
+    ranks = len(test.ranks)
+    large = max(test.rows, key=lambda row: row.size, default=None)
+    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}"
+    if large and large.size >= 1 << 20:
+        text += f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
+    if test.wrong:
+        yield Finding(check, "wrong-values", name, "fail", "behaviour",
+                      f"{text}: {test.wrong} values are wrong", str(test.wrong), "0",
+                      (name,), Remedy.typed("the data path is broken: see acs-redirect, iommu-mode, link-errors and "
+                                            "xid; then: `sudo tunecheck p2p`"))
+        return
+    known = _board(case, test)
+    prior = getattr(known, f"bus_{ranks}_gb_s", None) if known and "all_reduce" in name else None
+    little = _too_little(check, case, test, large, text, name) if prior is None and large is not None else None
+    if little is not None:
+        yield little
+    elif test.cut:
+        yield Finding(check, "cut", name, "unknown", "behaviour",
+                      f"{text}; the text is cut before its last lines", "", "",
+                      (name,))
+    elif large is not None and prior is not None and large.size >= 1 << 27 and large.busbw < _BAD * prior:
+        share = large.busbw / prior
+        yield Finding(check, "below-known", name, "warn", "behaviour",
+                      f"{text}, {share:.0%} of what {known.name if known else ''} reached", f"{large.busbw:.1f}",
+                      f"{prior} GB/s", (name,), _TUNE)
+    elif prior is None or large is None or large.size < 1 << 27 or any(row.wrong is None for row in test.rows):
+        unchecked = bool(test.rows) and any(row.wrong is None for row in test.rows)
+        why = "the sums were not checked" if unchecked else \
+            "nothing to compare with: no figure of such boards at that size is known here" if known else \
+            f"nothing to compare with: {_unknown_boards(case, test)}"
+        yield Finding(check, "sums-not-checked" if unchecked else NO_COMPARISON, name, "unknown", "behaviour",
+                      f"{text}; {why}", "", "", (name,))
+    else:
+        yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, {large.busbw / prior:.0%} of what "
+                      f"{known.name if known else ''} reached, no value wrong", f"{large.busbw:.1f}", f"{prior} GB/s",
+                      (name,))
+
+
+def _too_little(check: str, case: Case, test: NcclTest, large: Row, text: str, name: str) -> Finding | None:
+    """Return the finding about a bus bandwidth that no such machine has, though no figure of its boards is known."""
+    if len(test.ranks) < 2 or large.size < _LARGE or len({rank.host for rank in test.ranks}) != 1:
+        return None
+    way = _slowest_way(case, test)
+    best = max(row.busbw for row in test.rows)
+    if way is not None and large.busbw < _LITTLE * way:
+        share = large.busbw / way
+        return Finding(check, "below-path", name, "fail" if share < _NOTHING else "warn", "behaviour",
+                       f"{text}, {share:.0%} of the {way:.1f} GB/s one way that are predicted for the slowest pair of "
+                       "its ranks", f"{large.busbw:.1f}", f"{_LITTLE:.0%} of {way:.1f} GB/s, or more", (name,), _WAY)
+    if way is None and large.busbw < _HOST_GB_S:
+        return Finding(check, "below-host", name, "warn", "behaviour", f"{text}: less than rings through the host's "
+                       "memory carry", f"{large.busbw:.1f}", f"{_HOST_GB_S:.0f} GB/s or more", (name,), _WAY)
+    if large.busbw < 0.5 * best:
+        return Finding(check, "drops-with-size", name, "warn", "behaviour", f"{text}, and {best:.1f} at a smaller size",
+                       f"{large.busbw / best:.0%}", "as much as at smaller sizes", (name,), _WAY)
+    return None
+
+
+def _slowest_way(case: Case, test: NcclTest) -> float | None:
+    """Return what the slowest pair of the ranks should carry one way, in GB/s. None where that is not known of all."""
+    number = {device.bdf: index for index, device in enumerate(case.snapshot.topology.devices)}
+    gpus = {number.get(rank.bdf) for rank in test.ranks}
+    if None in gpus or len(gpus) < 2:
+        return None
+    rates = [expected(case, path).one_way for path in paths(case.snapshot) if {path.pair.a, path.pair.b} <= gpus]
+    known = [rate for rate in rates if rate is not None]
+    return min(known) if known and len(known) == len(rates) else None
+
+
+def _board(case: Case, test: NcclTest) -> Board | None:
+    """Return what board all ranks are on: by its PCI id where the tree holds it, else by the name that the benchmark
+    prints. None where they differ, or are in several machines: what is known is known of one."""
+    ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
+    boards = [board(ids[rank.bdf]) if ids.get(rank.bdf) else board_named(rank.name) for rank in test.ranks]
+    alike = boards and all(each == boards[0] for each in boards) and len({rank.host for rank in test.ranks}) == 1
+    return boards[0] if alike else None
+
+
+def _unknown_boards(case: Case, test: NcclTest) -> str:
+    """Return why no figure of the boards is known."""
+    names, machines = sorted({rank.name for rank in test.ranks}), len({rank.host for rank in test.ranks})
+    if not names:
+        return f"which boards they are is not given; {_ADD}"
+    if machines > 1:
+        return f"its ranks are on {machines} machines"
+    if len(names) > 1:
+        return f"its ranks are on boards of different kinds ({some(names, 3)})"
+    return f"no figure of {names[0]} is known here{'' if case.snapshot.topology.devices else f'; {_ADD}'}"
