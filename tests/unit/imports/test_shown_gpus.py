@@ -133,3 +133,61 @@ def test_nvmls_numbers_say_the_same_as_the_report() -> None:
         found = of_mask(sound & ~field | bits, 1)
         assert found and told and [each.lower() for each in found] == [each.lower() for each in told]
     assert of_mask(sound, 2) == ["unhealthy"] and of_mask(sound, 3) == ["limited capacity"]
+
+
+def relations(*words: str, gpus: int) -> str:
+    """A table of `nvidia-smi topo -m`; words: of the pairs 0-1, 0-2, ..., or one for all of them."""
+    pairs = [(a, b) for a in range(gpus) for b in range(a + 1, gpus)]
+    known = dict(zip(pairs, words if len(words) > 1 else words * len(pairs), strict=True))
+    head = "".join(f"\tGPU{number}" for number in range(gpus)) + "\tCPU Affinity\n"
+    return head + "".join(f"GPU{a}\t" + "\t".join(" X " if a == b else known[min(a, b), max(a, b)] for b in range(gpus))
+                          + "\t0-31\n" for a in range(gpus))
+
+
+def links_of(gpus: int, other: int, word: str, most: str = "NV18") -> str:
+    """The table of GPUs that are joined by NV18, but GPU number ``other``."""
+    return relations(*(word if other in (a, b) else most for a in range(gpus) for b in range(a + 1, gpus)), gpus=gpus)
+
+
+def named(name: str, gpus: int) -> str:
+    return table(*(row(index=number, bus=f"{6 + number:02x}", name=name) for number in range(gpus)))
+
+
+LINKS = {
+    "one of eight B200 without": ((named("NVIDIA B200", 8), links_of(8, 3, "NODE")), ["nvlink-lost"]),
+    "all of eight B200 without": ((named("NVIDIA B200", 8), relations("NODE", gpus=8)), ["nvlink-lost"]),
+    "two H200 without": ((named("NVIDIA H200", 2), relations("SYS", gpus=2)), ["nvlink-lost"]),
+    "one of eight without, no names": ((links_of(8, 3, "SYS"),), ["nvlink-lost"]),
+    "one pair without": ((relations(*("NV18",) * 5, "NODE", gpus=4),), ["nvlink-lost"]),
+    "one has fewer": ((links_of(8, 3, "NV15"),), ["fewer-links"]),
+    "all of eight B200 have fewer": ((named("NVIDIA B200", 8), relations("NV17", gpus=8)), ["fewer-links"]),
+    "all have the same": ((named("NVIDIA B200", 8), relations("NV18", gpus=8)), []),
+    "H200 NVL in bridged pairs": ((named("NVIDIA H200 NVL", 4), relations(
+        "NV18", "NODE", "NODE", "NODE", "NODE", "NV18", gpus=4)), []),
+    "a mesh without switches": ((relations("NV1", "NV1", "NV2", "NV2", "NV1", "NV1", gpus=4),), []),
+    "boards without NVLink": ((relations("NODE", gpus=4),), []),
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_nvlinks_of_the_drivers_table(tmp_path: Path, name: str) -> None:
+    texts, codes = LINKS[name]
+    found = told(tmp_path, *texts)
+    assert [each.code for each in found if each.id == "fabric-state" and each.outcome == "fail"] == codes
+    assert "nvlink-lost" not in codes or not [each for each in found if each.id == "topo-relation"
+                                              and each.outcome != "skip"]
+    assert not [each for each in found if each.id in ("fabric-state", "fabric-manager") and each.outcome == "pass"]
+
+
+def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:
+    links = "".join(f"\t Link {number}: 53.125 GB/s\n" for number in range(18))
+    first, second = LISTED.splitlines()
+    text = f"{first}\n{links}{second}\n{links}"
+    assert ("fail", "links-down") not in judged(tmp_path, "fabric-state", text)
+    found = told(tmp_path, text.replace("Link 17: 53.125 GB/s", "Link 17: <inactive>"))
+    assert [each.subject for each in found if each.code == "links-down"] == ["GPU0", "GPU1"]
+
+
+def test_a_board_of_nvswitches_is_not_said_to_have_none(tmp_path: Path) -> None:
+    assert judged(tmp_path, "fabric-state", named("NVIDIA B200", 8)) == [("unknown", "need-unknown")]
+    assert judged(tmp_path, "fabric-state", named("NVIDIA GeForce RTX 5090", 2)) == [("skip", "no-nvswitch")]

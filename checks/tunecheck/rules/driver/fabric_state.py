@@ -11,6 +11,7 @@ from ..check import DRIVER, Check, Family, Heading
 from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
+from ..nvidia.nvlinks import faults
 
 CHECK = Check(
     "fabric-state", "every GPU on an NVSwitch has joined the fabric",
@@ -20,6 +21,9 @@ _ID = CHECK.id
 CODES = {
     "not-joined": "A GPU has not joined the NVLink fabric.",
     "no-nvswitch": "No GPU hangs on an NVSwitch.",
+    "nvlink-lost": "Boards that are always joined by NVLink are not.",
+    "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
+    "links-down": "nvidia-smi shows NVLinks of a GPU that are inactive.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
     "health-unknown": "How a GPU's registration ended, or whether its place in the fabric is healthy, is not told.",
     "need-unknown": "Whether a GPU hangs on an NVSwitch is not in the report.",
@@ -32,6 +36,12 @@ _HEALTH = Remedy.of("run: ", run("nvidia-smi nvlink -s"), " and ", run("journalc
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    shown = list(faults(case))
+    for each in shown:
+        yield Finding(_ID, each.code, each.subject, "fail", "effective", each.text, each.observed, each.expected,
+                      (each.source,), _HEALTH)
+    if shown and case.snapshot.nvml.value is None:
+        return
     if early := list(from_driver.nothing(case, _ID)):
         yield from early
         return
@@ -47,16 +57,16 @@ def judge(case: Case) -> Iterator[Finding]:
                           f"GPU {gpu.bdf} has not joined the NVLink fabric: "
                           f"{told}", state, "completed",
                           (nvml.source,), _LOOK)
-    wrong: dict[str, list[str]] = {}
+    wrong: dict[str, list[str]] = {}        # faults: the GPUs
     for gpu in nvml.value.gpus:
-        faults = gpu.values.get("fabric_health")
-        if gpu.bdf in states and isinstance(faults, list) and faults:
-            wrong.setdefault(", ".join(str(fault)[:80] for fault in faults[:8]), []).append(gpu.bdf)
+        health = gpu.values.get("fabric_health")
+        if gpu.bdf in states and isinstance(health, list) and health:
+            wrong.setdefault(", ".join(str(fault)[:80] for fault in health[:8]), []).append(gpu.bdf)
     for text, bdfs in wrong.items():
         yield Finding(_ID, "unhealthy", ", ".join(bdfs), "fail", "effective",
                       f"{some(bdfs, 8)}: the GPU's place in the NVLink fabric is not healthy: {text}", text, "healthy",
                       (nvml.source,), _HEALTH)
-    if wrong:
+    if wrong or shown:
         return
     unread = from_driver.fabric_unread(case)
     if unread and not set(states.values()) - {"completed"}:

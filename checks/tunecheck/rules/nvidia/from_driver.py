@@ -15,9 +15,10 @@ from ...util.text import some
 from ..codes import NO_DRIVER, UNREAD
 from ..context import Case
 from . import wanted_driver
+from .nvlinks import always_switched
 
-__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "fabric_unsaid", "hold", "loaded", "not_asked", "nothing",
-           "parts", "unread", "without"]
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "fabric_unsaid", "hold", "loaded", "not_asked",
+           "nothing", "parts", "unread", "without"]
 
 #: Nothing says it; any other reason is the driver's own answer.
 _UNSAID = (Absence.NOT_READ, Absence.NOT_SUPPORTED, Absence.OLDER, Absence.NOT_IN_IMPORT, Absence.NOT_UNDERSTOOD,
@@ -149,9 +150,14 @@ def fabric_unread(case: Case) -> str:
     that lost lines does not tell their state. Boards without NVLink have no NVSwitch, whatever the report tells."""
     told = case.snapshot.nvml.value
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
-    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())
-                     if gpu.fact("fabric_state").absence is Absence.NOT_READ
-                     and not _without_nvlink(gpu, ids.get(gpu.bdf)))
+    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ()) if _fabric_open(gpu, ids.get(gpu.bdf)))
+
+
+def _fabric_open(gpu: Gpu, ids: str | None) -> bool:
+    absence = gpu.fact("fabric_state").absence
+    if absence is Absence.NOT_IN_IMPORT:        # a text that never tells it; what the board is its name says
+        return always_switched(gpu.values.get("name"))
+    return absence is Absence.NOT_READ and not _without_nvlink(gpu, ids)
 
 
 def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:
