@@ -65,12 +65,14 @@ class Nccl:
 @dataclass(frozen=True)
 class Posted:
     """Everything that an import holds beside a machine's files. ``letters`` maps r, w, n, a, p ("?": not told) to the
-    table of `nvidia-smi topo -p2p`. ``names`` are those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is
-    nvcc's release; ``module`` is what modinfo tells."""
+    table of `nvidia-smi topo -p2p`. ``links`` are those of `nvidia-smi nvlink -s`, by GPU: up or not. ``names`` are
+    those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is nvcc's release; ``module`` is what modinfo
+    tells."""
 
     table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", Absence.NOT_IN_IMPORT))
     letters: Mapping[str, Mapping[tuple[int, int], str]] = field(default_factory=dict)
     names: tuple[tuple[int, str], ...] = ()
+    links: Mapping[int, Mapping[int, bool]] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     nccl: tuple[Nccl, ...] = ()
     tests: tuple[NcclTest, ...] = ()
@@ -86,7 +88,8 @@ class Posted:
     @property
     def anything(self) -> bool:
         """Return whether the import holds a text of which a finding or a table speaks."""
-        return self.table.known or any((self.letters, self.names, self.failures, self.nccl, self.tests, self.benches,
+        return self.table.known or any((self.letters, self.names, self.links, self.failures, self.nccl, self.tests,
+                                        self.benches,
                                         self.engines, self.cuda, self.module, self.modules, self.device_nodes))
 
 

@@ -42,6 +42,17 @@ def _names(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     found["names"] = next((names for text in texts if (names := listed(text))), ())
 
 
+def _links(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..parsers.nvidia.small_outputs import nvlinks
+
+    links: dict[int, dict[int, bool]] = {}
+    for text in texts:
+        for gpu, told in nvlinks(text).items():
+            known = links.setdefault(gpu, {})
+            known.update({number: up and known.get(number, True) for number, up in told.items()})
+    found["links"] = links
+
+
 def _failures(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     from ..parsers.nvidia.smi_failure import failures
 
@@ -188,7 +199,8 @@ def _bench(text: str) -> Bench | None:
 
 
 _READERS: dict[str, Callable[[tuple[str, ...], dict[str, Any]], None]] = {
-    "nvidia-smi -L": _names, "nvidia-smi's failure": _failures, "NCCL log": _nccl, "nccl-tests": _tests,
+    "nvidia-smi -L": _names, "nvidia-smi nvlink -s": _links,
+    "nvidia-smi's failure": _failures, "NCCL log": _nccl, "nccl-tests": _tests,
     "p2pBandwidthLatencyTest": _benches, "nvbandwidth": _benches, "engine log": _engines, "lspci -v": _bar1,
     "nvcc --version": _toolkit, "lsmod": _modules, "modinfo": _module, "ls /dev/nvidia*": _device_nodes,
 }

@@ -174,6 +174,28 @@ def _fabric(nvml: Any, handle: Any) -> tuple[Any, ...]:
     return _FABRIC[info.state], "SUCCESS" if info.status == 0 else _name(_error_names(nvml), info.status)
 
 
+def _fabric_health(nvml: Any, handle: Any) -> tuple[Any, ...]:
+    from ctypes import byref
+
+    from ..parsers.nvidia.fabric_health import of_mask  # start-up time: this runs in a child
+
+    for name in ("c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t"):
+        if not hasattr(nvml, name):
+            continue
+        info = getattr(nvml, name)()
+        try:
+            nvml.nvmlDeviceGetGpuFabricInfoV(handle, byref(info))
+        except nvml.NVMLError as error:
+            if error.value == getattr(nvml, "NVML_ERROR_ARGUMENT_VERSION_MISMATCH", None):
+                continue        # a driver that knows the older structure
+            raise
+        wrong = of_mask(info.healthMask, getattr(info, "healthSummary", 0))
+        if wrong is None:
+            raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
+        return (wrong,)
+    raise nvml.NVMLError(nvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+
+
 def _nvlinks(nvml: Any, handle: Any) -> tuple[Any, ...]:
     active = 0
     for link in range(_MOST_LINKS):
@@ -258,6 +280,7 @@ _GROUPS: tuple[tuple[tuple[str, ...], _Call], ...] = (
     (("replay_counter",), _plain("nvmlDeviceGetPcieReplayCounter")),
     (("recovery_action",), _recovery),
     (("fabric_state", "fabric_status"), _fabric),
+    (("fabric_health",), _fabric_health),
     (("nvlinks_active",), _nvlinks),
     (("processes",), _processes),
 )

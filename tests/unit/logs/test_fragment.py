@@ -43,7 +43,11 @@ _MESSAGES = {
     "NVRM: The NVIDIA GPU 0000:41:00.0 (PCI ID: 10de:2bb1) installed in this system requires use of the NVIDIA open "
     "kernel modules.": "module-flavour fail",
     "NVRM: rm_init_adapter failed, device minor number 0": "gpu-start",
-    "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:41:00.0)": "bar-assignment",
+    "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:41:00.0)": "bar-assignment fail",
+    "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:": "bar-assignment fail",
+    "nvidia 0000:41:00.0: probe with driver nvidia failed with error -1": "gpu-start fail",
+    "nvidia: probe of 0000:41:00.0 failed with error -1": "gpu-start fail",
+    "NVRM: request_mem_region failed for 16M @ 0xfb000000. This can occur when": "gpu-start",
     "smpboot: CPU 239 has invalid APIC ID ff. Aborting bringup": "",
     "DMAR: DRHD: handling fault status reg 2": "",
     "DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f0000 [fault reason 0x06] PTE Read access":

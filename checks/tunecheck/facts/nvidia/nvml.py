@@ -70,7 +70,8 @@ class Nvml:
     """NVML's answers about all GPUs. ``driver`` is the kernel module's version as the library states it, ``library``
     the library's own ("13.595.71.05"). ``pairs`` maps ordered pairs of addresses to {"ancestor": 10, "p2p_read": 0,
     ...}, in numbers of nvml.h, ``pair_errors`` to the errors in their place. ``errors`` are the document's own: {"gpu
-    1": "GPU_IS_LOST"} for a board whose address is not known."""
+    1": "GPU_IS_LOST"} for a board whose address is not known. ``attached``: how many GPUs a text of nvidia-smi counts,
+    which may show fewer; 0 where none counts them."""
 
     driver: Fact[str]
     library: Fact[str]
@@ -78,6 +79,7 @@ class Nvml:
     pairs: Mapping[tuple[str, str], Mapping[str, int]]
     pair_errors: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
+    attached: int = 0
 
     @cached_property
     def _by_address(self) -> dict[str, Gpu]:
@@ -133,7 +135,7 @@ def _decoded(document: Mapping[str, Any]) -> Nvml:
              for pair in document["pairs"]}
     errors = {(pair["a"], pair["b"]): _texts(pair["errors"]) for pair in document["pairs"] if pair.get("errors")}
     return Nvml(_version(document, "driver"), _version(document, "library"), gpus, pairs, errors,
-                _texts(document.get("errors", {})))
+                _texts(document.get("errors", {})), int(document.get("attached", 0)))
 
 
 def _bdf(text: str) -> str:

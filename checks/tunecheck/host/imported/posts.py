@@ -36,6 +36,7 @@ def _of(parser: str, name: str) -> Callable[[str], object]:
 _SIGNS: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
     ("nvidia-smi", ("NVIDIA-SMI ",), _of("nvidia.smi_table", "TABLE")),
     ("nvidia-smi -L", ("(UUID: ",), lambda head: _LISTED.search(head)),
+    ("nvidia-smi nvlink -s", ("Link ",), _of("nvidia.small_outputs", "NVLINK")),
     (_FAILURE, ("NVIDIA-SMI ", "NVML", "device handle", "No devices", "s lost", "not found"),
      lambda head: _FAILED.search(head)),
     ("lspci -v", ("Region 1: Memory",), lambda head: _REGION.search(head)),

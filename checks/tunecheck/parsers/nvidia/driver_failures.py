@@ -27,18 +27,23 @@ _DRIVER = (
             r"|.{0,80}GSP-FMC reported an error|.{0,80}GSP firmware image found|.{0,80}No firmware image found"
             r"|.{0,80}(?:[Ff]ailed|[Ee]rror|[Tt]imed? ?out).{0,60}\bGSP\b|.{0,80}\bGSP\b.{0,60}(?:[Ff]ailed|[Ff]ailure)"
             r"|.{0,80}SEC2 secure boot partition timed out|.{0,80}Booter failed"),
-    ("probe", r"The NVIDIA probe routine failed for \d"
+    ("region", r"This PCI I/O region assigned to your NVIDIA device is invalid"),
+    ("probe", r"request_mem_region failed for |The NVIDIA probe routine failed for \d"
               r"|None of the NVIDIA (?:graphics adapters|devices) were initialized"),
 )
 _PATTERNS = tuple((kind, regex(rf"NVRM: {_GPU}(?:{text})")) for kind, text in _DRIVER)
 _FIRMWARE = regex(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Direct firmware load for|"
                   r"firmware:? failed to load) nvidia/\S{1,200}")
+#: drivers/base/dd.c, from 6.11 on and before.
+_PROBE = regex(r"(?:[\w.-]{1,32} (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: probe with driver nvidia"
+               r"|nvidia: probe of (?P<older>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]) failed with error -?\d")
 _PANIC = regex(r"Kernel panic - not syncing")
 #: What each kind means, in words for people.
 KINDS = {
     "adapter": "the driver could not bring the GPU up (RmInitAdapter failed)",
     "gsp": "the GPU's own processor (GSP) or its firmware did not start",
     "wpr2": "the GPU's firmware region (WPR2) was in use already when the driver started: an earlier start left it so",
+    "region": "the driver refused a GPU whose memory has no valid address",
     "probe": "the driver gave up on a GPU when it looked for them (probe failed)",
     "panic": "the kernel stopped (panic)",
 }
@@ -71,7 +76,8 @@ class Failures:
             return False
         kind, match = found
         named = match.groupdict()
-        gpu = _address(named["bdf"]) if named.get("bdf") else f"GPU{named['index']}" if named.get("index") else ""
+        address = named.get("bdf") or named.get("older")
+        gpu = _address(address) if address else f"GPU{named['index']}" if named.get("index") else ""
         key = (load, kind, gpu)
         known = self._failures.get(key)
         # One attempt says it twice: RmInitAdapter failed! and rm_init_adapter failed.
@@ -93,7 +99,7 @@ def _read(text: str) -> "Optional[tuple[str, re.Match[str]]]":
             if match:
                 return kind, match
         return None
-    for kind, pattern in (("panic", _PANIC), ("gsp", _FIRMWARE)):
+    for kind, pattern in (("panic", _PANIC), ("gsp", _FIRMWARE), ("probe", _PROBE)):
         match = pattern.match(text)
         if match:
             return kind, match

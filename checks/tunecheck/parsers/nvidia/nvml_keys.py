@@ -63,9 +63,10 @@ KEYS = {
     "recovery_action": ("number", "0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset"),
     "fabric_state": ("text", "not_supported, not_started, in_progress or completed"),
     "fabric_status": ("text", "NVML's status of the registration: SUCCESS or an error"),
+    "fabric_health": ("list", "texts of what NVML says is wrong with this GPU's place in the fabric; empty: nothing"),
     "nvlinks_active": ("count", "NVLinks that are up"),
     "processes": ("list", "[{pid, used_mib (or null)}] with a context on this GPU"),
 }
 #: Keys that recordings of earlier versions do not have.
 LATER = ("retire_pending", "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending",
-         "unrepairable_memory", "power_limit_enforced_mw")
+         "unrepairable_memory", "power_limit_enforced_mw", "fabric_health")

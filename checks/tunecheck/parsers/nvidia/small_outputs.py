@@ -1,4 +1,5 @@
-"""Short outputs that people add: ``lsmod``, ``modinfo nvidia``, ``nvcc --version``, ``ls -l /dev/nvidia*``."""
+"""Short outputs that people add: ``nvidia-smi nvlink -s``, ``lsmod``,
+``modinfo nvidia``, ``nvcc --version``, ``ls -l /dev/nvidia*``."""
 
 from __future__ import annotations
 
@@ -7,7 +8,12 @@ from typing import Dict, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "DeviceNodes", "Loaded", "loaded", "modinfo", "nodes", "nvcc"]
+__all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "NVLINK", "DeviceNodes", "Loaded", "loaded", "modinfo", "nodes",
+           "nvcc", "nvlinks"]
+
+#: "	 Link 3: 53.125 GB/s", "	 Link 4: <inactive>"
+NVLINK = regex(r"^[ \t]+Link (\d{1,3}): (<inactive>|\d{1,4}(?:\.\d{1,4})? GB/s)[ \t]*$", re.MULTILINE)
+_LINK_OR_GPU = regex(NVLINK.pattern + r"|^GPU (\d{1,3}): ", re.MULTILINE)
 
 LSMOD = regex(r"^Module +Size +Used by\b|^(?:nvidia(?:_\w{2,12})?|nouveau|nova_core) +\d{4,9} +\d{1,6}"
               r"(?: +[\w,]+)?[ \t]*$", re.MULTILINE)
@@ -61,6 +67,20 @@ def modinfo(text: str) -> "Dict[str, str]":
     found: Dict[str, str] = {}
     for name, value in _LINE.findall(text[:1 << 18]):
         found.setdefault(name, value)
+    return found
+
+
+def nvlinks(text: str) -> "Dict[int, Dict[int, bool]]":
+    """Return whether each NVLink of each GPU is up, by ``nvidia-smi nvlink -s``. A link that is there twice is up where
+    both say so."""
+    found: Dict[int, Dict[int, bool]] = {}
+    gpu = -1
+    for match in _LINK_OR_GPU.finditer(text[:1 << 20]):
+        if match.group(3):
+            gpu = int(match.group(3))
+        elif gpu >= 0 and (gpu in found or len(found) < _MOST):
+            links, number = found.setdefault(gpu, {}), int(match.group(1))
+            links[number] = links.get(number, True) and not match.group(2).startswith("<")
     return found
 
 

@@ -93,7 +93,7 @@ def document(texts: Sequence[Told]) -> Optional[Dict[str, Any]]:
         errors["gpus"] = "cut short: %d attached, %d shown" % (attached, len(gpus))
     elif not attached:
         errors["gpus"] = "cut short: how many are attached is not shown"
-    return {"driver": driver or None, "library": None, "errors": errors, "pairs": [],
+    return {"driver": driver or None, "library": None, "errors": errors, "pairs": [], "attached": attached,
             "gpus": [{"bdf": bdf, "index": index, **gpus[bdf]} for index, bdf in enumerate(sorted(gpus))]}
 
 
@@ -143,6 +143,8 @@ def _of_two(key: str, one: Any, other: Any) -> Any:
         return max(one, other, key=len)
     if key == "fabric_state":
         return max(one, other, key=_FABRIC.index)
+    if key == "fabric_health":
+        return list(dict.fromkeys([*one, *other]))
     if key == "fabric_status":
         return other if one == "SUCCESS" else one
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
+from .fabric_health import of_report
 from .nvml_keys import KEYS
 from .smi_merge import document
 from .smi_tree import SmiTree, tree
@@ -145,6 +146,7 @@ def _gpu(leaves: Dict[str, str], processes: Optional[List[Tuple[str, str]]], dri
         if key not in values and driver and int(driver.split(".")[0]) < since:
             errors.setdefault(key, "NOT_SUPPORTED")
     _keep(values, errors, "clocks_event_reasons", lambda: _reasons(leaves))
+    _keep(values, errors, "fabric_health", lambda: of_report(leaves, driver))
     for key, name in (("temperature_slowdown_c", "slow"), ("temperature_shutdown_c", "shutdown")):
         if key not in values:
             _keep(values, errors, key, lambda: _from_margin(leaves, name))  # noqa: B023

@@ -20,19 +20,21 @@ _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _BAR = rf"[\w.-]{{1,32}} ({_BDF}): BAR ([0-5])"
 _NEW = regex(_BAR + r" \[mem ([^\]]{1,80})\]: (can't assign; no space|failed to assign|assigned)")
 _OLD = regex(_BAR + r": (no space for|failed to assign|assigned) \[mem ([^\]]{1,80})\]")
-_DRIVER = regex(rf"NVRM: BAR([0-5]) is 0M @ 0x0 \(PCI:({_BDF})\)")
+_DRIVER = regex(rf"NVRM: BAR([0-5]) is \d{{1,9}}M @ 0x[0-9a-f]{{1,16}} \(PCI:({_BDF})\)")
 _SIZE = regex(r"size (0x[0-9a-f]{1,16})")
 _MOST = 512
 
 
 @dataclass(frozen=True)
 class Unassigned:
-    """One BAR of one device that has no address. ``size`` in bytes, 0 where the log does not tell it."""
+    """One BAR of one device that has no address. ``size`` in bytes, 0 where the log does not tell it. ``refused``: the
+    NVIDIA driver does not take the board for it."""
 
     bdf: str
     bar: int
     size: int
     when: str
+    refused: bool = False
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Assignments:
         """Take one message in. Return whether it was about a BAR's place."""
         driver = _DRIVER.match(line.text)
         if driver:
-            self._add(driver[2], int(driver[1]), "", line.when)
+            self._add(driver[2], int(driver[1]), "", line.when, True)
             return True
         new = _NEW.match(line.text)
         old = None if new else _OLD.match(line.text)
@@ -65,9 +67,10 @@ class Assignments:
         """Return the BARs without a place at the end of the log."""
         return tuple(self._open.values())
 
-    def _add(self, bdf: str, bar: int, memory: str, when: str) -> None:
+    def _add(self, bdf: str, bar: int, memory: str, when: str, refused: bool = False) -> None:
         known = self._open.get((bdf, bar))
         size = _SIZE.match(memory)
         bytes_ = int(size[1], 16) if size else known.size if known else 0
         if known or len(self._open) < _MOST:
-            self._open[bdf, bar] = Unassigned(bdf, bar, bytes_, known.when if known else when)
+            self._open[bdf, bar] = Unassigned(bdf, bar, bytes_, known.when if known else when,
+                                              refused or bool(known and known.refused))

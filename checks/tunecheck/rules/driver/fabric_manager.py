@@ -46,7 +46,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "not-needed", "service", "skip", "effective",
                       "no GPU here hangs on an NVSwitch: none needs it")
         return
-    if nvml.value is None or (active.value is None and set(states.values()) != {"completed"}):
+    joined = set(states.values()) == {"completed"} and not from_driver.fabric_unsaid(case)
+    if nvml.value is None or (active.value is None and not joined):
         yield from_driver.unread(_ID, "service", "whether it is needed or runs", active if nvml.known else nvml)
         return
     version, evidence = from_driver.loaded(case).value, (active.source, nvml.source)

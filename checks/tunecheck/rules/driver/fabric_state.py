@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ...model.command import run
 from ...model.finding import Finding, Remedy
+from ...util.text import some
 from ..check import DRIVER, Check, Family, Heading
 from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
+from ..nvidia.nvlinks import faults
 
 CHECK = Check(
     "fabric-state", "every GPU on an NVSwitch has joined the fabric",
@@ -19,13 +21,27 @@ _ID = CHECK.id
 CODES = {
     "not-joined": "A GPU has not joined the NVLink fabric.",
     "no-nvswitch": "No GPU hangs on an NVSwitch.",
+    "nvlink-lost": "Boards that are always joined by NVLink are not.",
+    "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
+    "links-down": "nvidia-smi shows NVLinks of a GPU that are inactive.",
+    "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
+    "health-unknown": "How a GPU's registration ended, or whether its place in the fabric is healthy, is not told.",
     "need-unknown": "Whether a GPU hangs on an NVSwitch is not in the report.",
 }
 _LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; then: ",
                   run("journalctl -u nvidia-fabricmanager"))
 
+_HEALTH = Remedy.of("run: ", run("nvidia-smi nvlink -s"), " and ", run("journalctl -u nvidia-fabricmanager"),
+                    "; reset all GPUs of the box, or power-cycle it; what comes back is a matter of the board's maker")
+
 
 def judge(case: Case) -> Iterator[Finding]:
+    shown = list(faults(case))
+    for each in shown:
+        yield Finding(_ID, each.code, each.subject, "fail", "effective", each.text, each.observed, each.expected,
+                      (each.source,), _HEALTH)
+    if shown and case.snapshot.nvml.value is None:
+        return
     if early := list(from_driver.nothing(case, _ID)):
         yield from early
         return
@@ -35,16 +51,33 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     for gpu in nvml.value.gpus:
         if states.get(gpu.bdf, "completed") != "completed":
-            status = gpu.fact("fabric_status")
+            status, state = gpu.fact("fabric_status"), states[gpu.bdf]
+            told = state if state.startswith("completed") else f"{state} ({status.value or status.reason})"
             yield Finding(_ID, "not-joined", gpu.bdf, "fail", "effective",
                           f"GPU {gpu.bdf} has not joined the NVLink fabric: "
-                          f"{states[gpu.bdf]} ({status.value or status.reason})", states[gpu.bdf], "completed",
+                          f"{told}", state, "completed",
                           (nvml.source,), _LOOK)
+    wrong: dict[str, list[str]] = {}        # faults: the GPUs
+    for gpu in nvml.value.gpus:
+        health = gpu.values.get("fabric_health")
+        if gpu.bdf in states and isinstance(health, list) and health:
+            wrong.setdefault(", ".join(str(fault)[:80] for fault in health[:8]), []).append(gpu.bdf)
+    for text, bdfs in wrong.items():
+        yield Finding(_ID, "unhealthy", ", ".join(bdfs), "fail", "effective",
+                      f"{some(bdfs, 8)}: the GPU's place in the NVLink fabric is not healthy: {text}", text, "healthy",
+                      (nvml.source,), _HEALTH)
+    if wrong or shown:
+        return
     unread = from_driver.fabric_unread(case)
     if unread and not set(states.values()) - {"completed"}:
         yield Finding(_ID, "need-unknown", "fabric", "unknown", "effective",
                       f"whether {unread} hangs on an NVSwitch is not told: no "
                       "fabric state; add the whole of: nvidia-smi -q", evidence=(nvml.source,))
+    elif not set(states.values()) - {"completed"} and (unsaid := from_driver.fabric_unsaid(case)):
+        parts = some([f"{bdf}: {what}" for bdf, what in unsaid.items()], 3)
+        yield Finding(_ID, "health-unknown", ", ".join(unsaid), "unknown", "effective",
+                      f"all {len(states)} GPUs have joined the NVLink fabric, and it is not known how: {parts}",
+                      "completed", "completed, success, healthy", (nvml.source,))
     elif not set(states.values()) - {"completed"}:
         yield Finding(_ID, OK if states else "no-nvswitch", "fabric", "pass" if states else "skip", "effective",
                       f"all {len(states)} GPUs have joined "

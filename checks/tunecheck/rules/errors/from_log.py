@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...parsers.nvidia.driver_refusals import Unsupported
 
 __all__ = ["OPEN_REQUIRED", "aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log", "name",
-           "not_driven", "nothing_logged", "only_log_incomplete", "unread"]
+           "no_address", "not_driven", "nothing_logged", "only_log_incomplete", "unread"]
 
 #: Who handles PCIe errors, by the outcome of parsers/pci/osc.py; by every other outcome it is the firmware.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
@@ -101,6 +101,16 @@ def aer_owners(case: Case) -> set[str]:
     if native and "disabled" not in outcomes:
         return {"kernel"} if outcomes else set()
     return {_OWNER.get(outcome, "firmware") for outcome in outcomes}
+
+
+def no_address(case: Case) -> set[str]:
+    """Return the boards ("0000:41:00", "" for one that is not named) that the driver refuses because their memory has
+    no valid address."""
+    log = events(case)
+    if log is None:
+        return set()
+    named = {bar.bdf.rpartition(".")[0] for bar in log.unassigned if bar.refused}
+    return named or {each.gpu for each in log.failures if each.kind == "region"}
 
 
 def not_driven(case: Case, by_flavour: bool) -> list[Unsupported]:

@@ -21,6 +21,7 @@ CODES = {
     "wpr2-in-use": "The protected memory region WPR2 of a GPU was already in use.",
     "probe-failed": "The driver's probe of a GPU failed.",
     "release-unsupported": "The loaded driver release does not know a GPU.",
+    "no-address": "A GPU did not start because its memory has no address; `bar-assignment` says more.",
     "other-flavour": "A GPU did not start because of the kernel modules' flavour; `module-flavour` says more.",
 }
 _ID = CHECK.id
@@ -44,8 +45,13 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     flavour = {each.gpu for each in from_log.not_driven(case, by_flavour=True)}
     release = from_log.not_driven(case, by_flavour=False)
-    known = flavour | {each.gpu for each in release}
-    failures = [each for each in log.failures if each.kind != "panic" and not _follows(each, log.loads, known)]
+    homeless = from_log.no_address(case)
+    known = flavour | homeless | {each.gpu for each in release}
+    failures = [each for each in log.failures if each.kind not in ("panic", "region")
+                and not _follows(each, log.loads, known)]
+    named = {each.load for each in failures if each.kind == "probe" and each.gpu}
+    # What the driver says of all boards together says nothing beside a board's own line.
+    failures = [each for each in failures if each.kind != "probe" or each.gpu or each.load not in named]
     for board in release:
         yield _unknown_board(case, board)
     for each in failures:
@@ -57,7 +63,12 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "other-flavour", boards, "skip", "behaviour",
                       f"{boards}: the loaded kernel modules do not drive it (module-flavour)",
                       evidence=(case.host.kernel.log.source,))
-    else:
+    if homeless:
+        boards = ", ".join(sorted(from_log.name(case, gpu) for gpu in homeless if gpu)) or "a GPU"
+        yield Finding(_ID, "no-address", boards, "skip", "behaviour",
+                      f"{boards}: its memory has no address (bar-assignment)",
+                      evidence=(case.host.kernel.log.source,))
+    if not flavour and not homeless:
         yield from_log.nothing_logged(case, _ID, "failed start of a GPU")
 
 

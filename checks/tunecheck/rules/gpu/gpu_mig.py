@@ -8,9 +8,10 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.fact import Absence
 from ...model.finding import Finding
 from ..check import Check, Family, Heading, Needs
-from ..codes import UNREAD
+from ..codes import GPU_LIST_INCOMPLETE, UNREAD
 from ..context import Case
 from ..nvidia.from_nvml import Unread, Verdict, each, smi, word
+from ..nvidia.posted_gpus import gpu_count, maybe_more
 
 CHECK = Check(
     "gpu-mig", "no GPU is cut into MIG instances", Heading.GPUS, 110, Family.GPU, needs=(Needs.GPUS,),
@@ -24,7 +25,7 @@ _ID = CHECK.id
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    wanted, several = case.spec.gpu.mig, len(case.snapshot.topology.devices) > 1
+    wanted, several = case.spec.gpu.mig, gpu_count(case) > 1
 
     def look(gpu: Gpu) -> Verdict:
         mode, pending = word(gpu, "mig_mode", "enabled", "disabled"), gpu.fact("mig_pending")
@@ -37,6 +38,8 @@ def judge(case: Case) -> Iterator[Finding]:
             why = ": a MIG instance has no peer-to-peer" if mode == "enabled" else ""
             fix = smi(f"-mig {int(goal == 'enabled')}", " (nothing may use it)")
             return Verdict("differs", "fail", words + why, mode, goal, fix)
+        if mode == "enabled" and not wanted and maybe_more(case):
+            raise Unread(GPU_LIST_INCOMPLETE, "unknown", f"{words}, and whether other GPUs are beside it is not told")
         if not pending_mode and pending.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_PRESENT):
             # The mode now does not tell the mode after the next reset, which may be the next boot.
             why = pending.reason or f"a senseless {str(pending.value)[:40]!r}"

@@ -15,10 +15,14 @@ from ...util.text import some
 from ..codes import NO_DRIVER, UNREAD
 from ..context import Case
 from . import wanted_driver
+from .nvlinks import always_switched
 
-__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "hold", "loaded", "not_asked", "nothing",
-           "parts", "unread", "without"]
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "fabric_unsaid", "hold", "loaded", "not_asked",
+           "nothing", "parts", "unread", "without"]
 
+#: Nothing says it; any other reason is the driver's own answer.
+_UNSAID = (Absence.NOT_READ, Absence.NOT_SUPPORTED, Absence.OLDER, Absence.NOT_IN_IMPORT, Absence.NOT_UNDERSTOOD,
+           Absence.NO_PERMISSION)
 AFTER_REBOOT = Remedy.of(
     "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
     run("modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia"), "; ", run("modprobe nvidia_uvm"), needs_reboot=True)
@@ -103,15 +107,42 @@ def parts(case: Case) -> Iterator[tuple[str, str, Fact[str]]]:
 
 
 def fabric(case: Case) -> dict[str, str]:
-    """Return the fabric state of every GPU that hangs on an NVSwitch, by address. Empty where none does, and where NVML
-    says nothing."""
+    """Return the fabric state of every GPU that hangs on an NVSwitch, by address. A registration that is completed and
+    ended with an error is no "completed". Empty where none does, and where NVML says nothing."""
     told = case.snapshot.nvml.value
     facts = {gpu.bdf: gpu.fact("fabric_state") for gpu in (told.gpus if told else ())}
     if all(fact.value in (None, "not_supported") for fact in facts.values()):
         return {}
     # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
     states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
+    for gpu in told.gpus if told else ():
+        error = _fabric_error(gpu)
+        if states[gpu.bdf] == "completed" and error:
+            states[gpu.bdf] = f"completed, status {error}"
     return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}
+
+
+def _fabric_error(gpu: Gpu) -> str:
+    """Return the error with which the registration ended; "" for success, and where nothing says it."""
+    status = gpu.fact("fabric_status")
+    if status.known:
+        return "" if status.value == "SUCCESS" else str(status.value)[:40]
+    return "" if status.absence in _UNSAID else str(status.reason)[:40]
+
+
+def fabric_unsaid(case: Case) -> dict[str, str]:
+    """Return the GPUs that have joined the fabric, and of which it is not told how that ended, or whether they are
+    healthy there: the address, and what is not told."""
+    told, found = case.snapshot.nvml.value, {}
+    for gpu in told.gpus if told else ():
+        status, health = gpu.fact("fabric_status"), gpu.fact("fabric_health")
+        if gpu.values.get("fabric_state") != "completed":
+            continue
+        if not status.known:
+            found[gpu.bdf] = f"status ({status.reason})"
+        elif not isinstance(health.value, list) and health.absence not in (Absence.NOT_SUPPORTED, Absence.OLDER):
+            found[gpu.bdf] = f"health ({health.reason or 'senseless'})"
+    return found
 
 
 def fabric_unread(case: Case) -> str:
@@ -119,9 +150,14 @@ def fabric_unread(case: Case) -> str:
     that lost lines does not tell their state. Boards without NVLink have no NVSwitch, whatever the report tells."""
     told = case.snapshot.nvml.value
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
-    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ())
-                     if gpu.fact("fabric_state").absence is Absence.NOT_READ
-                     and not _without_nvlink(gpu, ids.get(gpu.bdf)))
+    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ()) if _fabric_open(gpu, ids.get(gpu.bdf)))
+
+
+def _fabric_open(gpu: Gpu, ids: str | None) -> bool:
+    absence = gpu.fact("fabric_state").absence
+    if absence is Absence.NOT_IN_IMPORT:        # a text that never tells it; what the board is its name says
+        return always_switched(gpu.values.get("name"))
+    return absence is Absence.NOT_READ and not _without_nvlink(gpu, ids)
 
 
 def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""How many GPUs the texts of an import count, and how they call them, where the PCI tree is not given."""
+"""How many GPUs there are by any source, and how the texts of an import call them where the PCI tree is not given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,27 @@ from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
-__all__ = ["counted_names", "given_names", "gpu_count_text", "nvlink_words"]
+__all__ = ["counted_names", "given_names", "gpu_count", "gpu_count_text", "maybe_more", "nvlink_words"]
+
+
+def gpu_count(case: Case) -> int:
+    """Return how many GPUs this machine has at least: by the PCI tree, by NVML, or by a text that counts them."""
+    posted, nvml = case.snapshot.posted, case.snapshot.nvml.value
+    told = [len(case.snapshot.topology.devices), len(posted.names),
+            *(1 + max((max(pair) for pair in table), default=-1) for table in posted.letters.values())]
+    if posted.table.value is not None:
+        told.append(len(posted.table.value.labels))
+    if nvml is not None:
+        told += [len(nvml.gpus) + sum(who.startswith("gpu ") for who in nvml.errors), nvml.attached]
+    return max(told)
+
+
+def maybe_more(case: Case) -> bool:
+    """Whether there may be more GPUs than gpu_count says: the only source that names them is cut, or names a part."""
+    topology, nvml = case.snapshot.topology, case.snapshot.nvml.value
+    if topology.accelerators.value is not None:
+        return bool(topology.doubt or topology.unidentified)
+    return nvml is not None and nvml.error("gpus") is not None
 
 
 def gpu_count_text(case: Case) -> str:

@@ -31,12 +31,16 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_log.unread(case, _ID)
         return
     source, boards = (case.host.kernel.log.source,), {device.bdf for device in case.snapshot.topology.devices}
+    refused = from_log.no_address(case)
     for bdf in dict.fromkeys(bar.bdf for bar in log.unassigned):
         bars = ", ".join(_named(bar) for bar in log.unassigned if bar.bdf == bdf)
-        yield Finding(_ID, "no-address", bdf, "fail" if bdf in boards else "warn", "effective",
+        yield Finding(_ID, "no-address", bdf, "fail" if bdf in boards or bdf[:-2] in refused else "warn", "effective",
                       f"{from_log.name(case, bdf)}: {bars} "
                       "did not fit into the address space", bars, "an address for every BAR", source, _fix(case))
-    if not log.unassigned and not from_log.is_complete(case):
+    if "" in refused:
+        yield Finding(_ID, "no-address", "a GPU", "fail", "effective", "the NVIDIA driver refuses a GPU: a part of its "
+                      "memory has no valid address", "?", "an address for every BAR", source, _fix(case))
+    elif not log.unassigned and not from_log.is_complete(case):
         yield Finding(_ID, from_log.incomplete_code(case), "kernel log", "unknown", "effective",
                       f"no BAR without an address {from_log.limits_of_log(case)}",
                       evidence=source)

@@ -14,6 +14,7 @@ from ...parsers.pci.topology import RELATIONS, within
 from ...util.text import some
 from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD
 from ..context import Case
+from ..nvidia.nvlinks import faults
 from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
 from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of, refused_by_name
 
@@ -74,6 +75,12 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
         yield Finding(check, NO_PAIR, "pairs", "skip", "effective", f"one GPU in {table.source}: no pair to judge")
         return
     words = by_word(table)
+    if case.frozen is None and any(each.code == "nvlink-lost" for each in faults(case)):
+        # The way by PCIe that is left is no layout to judge: fabric-state says what is wrong.
+        words = {word: pairs for word, pairs in words.items() if word.startswith("NV")}
+        yield Finding(check, "nvlink-lost", "pairs", "skip", "effective", f"in {table.source} GPUs that are always "
+                      "joined by NVLink are not (fabric-state)", evidence=(table.source,))
+        return
     seen = "; ".join(f"{len(pairs)} {word or '?'}" for word, pairs in words.items())
     wanted = case.spec.accelerators.relation or case.spec.accelerators.groups.across
     if wanted is not None:

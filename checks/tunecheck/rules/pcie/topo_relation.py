@@ -25,6 +25,7 @@ CODES = {
     "across-sockets": "Without a specification: the way between two accelerators crosses the sockets, the slowest way.",
     "relation-unknown": "How close a pair is cannot be read.",
     "tree-not-given": "By the driver's table no pair is farther apart than declared; the PCI tree itself is not given.",
+    "nvlink-lost": "GPUs that are always joined by NVLink are not; `fabric-state` says more.",
     "table-unread": "The driver's table of relations cannot be used.",
     "groups-unknown": "Which accelerators form a group is not known, because the relation of a pair is not.",
     "other-groups": "The accelerators form other groups than the specification declares.",

@@ -1,0 +1,114 @@
+"""NVLinks that are not up, by what nvidia-smi shows of them: its table of relations, and `nvidia-smi nvlink -s`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...spec.boards import board
+from ...util.at_first_use import dataclass, regex
+from ...util.text import some
+from ..context import Case
+from .posted_gpus import given_names
+
+__all__ = ["Fault", "always_switched", "faults"]
+
+#: Boards that stand on NVSwitches, or on a base board that joins each with each other, by the driver's names for them.
+_SWITCHED = regex(r"\bG?B[23]00\b|\bH(?:100 80GB HBM3|100 96GB HBM3|100 64GB HBM3|200|20|800)\b(?!.*(?:NVL|PCIe))"
+                  r"|\bA[18]00-SXM")
+#: No bridge joins more than two boards by so many links.
+_BY_SWITCH = 12
+#: What each board has since Hopper; eight of them are joined by switches only.
+_ALL, _WHOLE_BOX = 18, 8
+_SINCE_HOPPER = regex(r"\bG?B[23]00\b|\bH\d{2,3}\b")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """NVLinks that are not up. ``code`` is the finding's, ``subject`` the GPUs."""
+
+    code: str
+    subject: str
+    text: str
+    observed: str
+    expected: str
+    source: str
+
+
+def always_switched(name: object) -> bool:
+    """Return whether a board of this name always has NVLinks to its neighbours."""
+    return isinstance(name, str) and _SWITCHED.search(name) is not None
+
+
+def faults(case: Case) -> Iterator[Fault]:
+    """Yield what the texts show of links that are down."""
+    labels, words, names, source = _table(case)
+    if len(labels) > 1 and words:
+        yield from _of_table(labels, words, names, source)
+    for gpu, links in case.snapshot.posted.links.items():
+        down = [str(number) for number, up in links.items() if not up]
+        if down:
+            yield Fault("links-down", f"GPU{gpu}", f"GPU{gpu}: {len(down)} of {len(links)} NVLinks are inactive: "
+                        f"{some(down, 8)}", f"{len(down)} inactive", "every NVLink up", "nvidia-smi nvlink -s")
+
+
+def _table(case: Case) -> tuple[Sequence[str], Mapping[tuple[int, int], str], list[str], str]:
+    """Return the GPUs, the word between each two, their names (fewer where they are not told), and who says it."""
+    devices, told = case.snapshot.topology.devices, case.snapshot.topo_text.value
+    nvml = case.snapshot.nvml.value
+    if devices and told is not None:
+        place = {device.bdf: number for number, device in enumerate(devices)}
+        words = {(place[a], place[b]): word for (a, b), word in told.relations.items()
+                 if a in place and b in place and place[a] < place[b]}
+        names = []
+        for device in devices:
+            gpu, known = nvml.gpu(device.bdf) if nvml else None, board(device.ids)
+            linked = known is not None and known.p2p == "nvlink"
+            names.append(str(gpu.values.get("name", "")) if gpu else known.name if known and linked else "")
+        return [f"GPU{number} {device.bdf}" for number, device in enumerate(devices)], words, names, \
+            "nvidia-smi topo -m"
+    table = case.snapshot.posted.table.value
+    if table is None or table.source.startswith("lspci"):
+        return (), {}, [], ""
+    return [f"GPU{number}" for number in range(len(table.labels))], table.relations, given_names(case.snapshot), \
+        table.source
+
+
+def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names: list[str],
+              source: str) -> Iterator[Fault]:
+    count = {pair: int(word[2:]) if word[:2] == "NV" and word[2:].isdigit() else 0 for pair, word in words.items()}
+    each = {gpu: [links for pair, links in count.items() if gpu in pair] for gpu in range(len(labels))}
+    switched = [gpu for gpu in each if len(names) == len(labels) and always_switched(names[gpu])]
+    if len(names) != len(labels) and names and all(map(always_switched, names)):
+        switched = list(each)
+    if any(sum(links >= _BY_SWITCH for links in row) > 1 for row in each.values()):
+        switched = list(each)
+    lost = [gpu for gpu in switched if not any(each[gpu])]
+    apart = [pair for pair, links in count.items() if not links and set(pair) <= set(switched)
+             and not set(pair) & set(lost)]
+    if lost and len(switched) > 1:
+        who = some([labels[gpu] for gpu in lost], 8)
+        yield Fault("nvlink-lost", ", ".join(f"GPU{gpu}" for gpu in lost), f"{who}: no NVLink to any other GPU in "
+                    f"{source}, though boards like these are joined by NVLink", "no NVLink",
+                    "NVLink to every other GPU", source)
+    if apart:
+        pairs = some([f"GPU{a}-GPU{b}" for a, b in apart], 6)
+        yield Fault("nvlink-lost", pairs, f"{pairs}: not joined by NVLink in {source}, though boards like these are",
+                    "no NVLink", "NVLink between every pair", source)
+    rest = {gpu: max((links for pair, links in count.items() if gpu in pair and not set(pair) & set(lost)), default=0)
+            for gpu in each if gpu not in lost}
+    pairs_left = {pair: links for pair, links in count.items() if not set(pair) & set(lost)}
+    # A switch gives each pair as many links as both have. Meshes without one, with 1 or 2 links a pair, do not fit.
+    if not pairs_left or any(not links or links != min(rest[a], rest[b]) for (a, b), links in pairs_left.items()):
+        return
+    most = max(rest.values())
+    if len(switched) >= _WHOLE_BOX and len(names) == len(labels) and all(_SINCE_HOPPER.search(name) for name in names):
+        most = max(most, _ALL)
+    fewer: dict[int, list[int]] = {}
+    for gpu, links in rest.items():
+        if links < most:
+            fewer.setdefault(links, []).append(gpu)
+    for links, gpus in fewer.items():
+        yield Fault("fewer-links", ", ".join(f"GPU{gpu}" for gpu in gpus),
+                    f"{some([labels[gpu] for gpu in gpus], 8)}: {links} NVLinks in {source}, not {most} as "
+                    + ("the others have" if most in rest.values() else "boards like these have"), f"NV{links}",
+                    f"NV{most}", source)
