@@ -17,7 +17,9 @@ CHECK = Check(
     judges=("gpu.mig", "gpu.mig_pending"),
 )
 CODES = {
-    "differs": "MIG is in another mode than declared; where nothing is declared, it is enabled beside other GPUs.",
+    "differs": "MIG is in another mode than declared; a specification that says nothing of it means disabled for "
+               "several GPUs.",
+    "no-spec-enabled": "MIG is enabled beside other GPUs, and there is no specification that could ask for it.",
     "changes-at-reset": "MIG is as it should be, and the next reset changes its mode.",
 }
 _ID = CHECK.id
@@ -36,6 +38,9 @@ def judge(case: Case) -> Iterator[Finding]:
         if mode != goal:
             why = ": a MIG instance has no peer-to-peer" if mode == "enabled" else ""
             fix = smi(f"-mig {int(goal == 'enabled')}", " (nothing may use it)")
+            if wanted is None and case.frozen is None:
+                return Verdict("no-spec-enabled", "warn", f"{words}{why}; no specification says whether it is meant",
+                               mode, "disabled, where these GPUs work on one model", fix)
             return Verdict("differs", "fail", words + why, mode, goal, fix)
         if not pending_mode and pending.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_PRESENT):
             # The mode now does not tell the mode after the next reset, which may be the next boot.
