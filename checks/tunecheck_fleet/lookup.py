@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["KEY", "check", "fact", "group", "host", "me", "near", "no_values"]
+__all__ = ["KEY", "check", "fact", "group", "host", "me", "near", "no_values", "waivable"]
 
 _LISTED = 10
 #: What reports call who a box is. No box tells it as a fact, so no history of values has it.
@@ -75,6 +76,63 @@ def check(name: str) -> bool:
     from tunecheck.rules.index import BY_ID
 
     return name in BY_ID
+
+
+#: Codes are words with dashes; what a finding is about (an address, GPU0, a parameter) mostly is not.
+_CODE = re.compile(r"[a-z][a-z0-9-]*")
+
+
+def waivable(store: Store, name: str) -> str:
+    """The name of what a waiver is about: CHECK, CHECK/CODE, CHECK/SUBJECT or a fact. UsageError for any other, with
+    the checks and codes that may be meant, before the facts."""
+    from tunecheck.rules.codes import COMMON
+    from tunecheck.rules.index import BY_ID
+
+    about, slash, which = name.partition("/")
+    if about in BY_ID:
+        codes = BY_ID[about].codes
+        own = [code for code in codes if code not in COMMON]
+        if slash and _CODE.fullmatch(which) and _numberless(which) not in codes \
+                and which not in {each.subject for each in store.problems_since(checks={about})}:
+            meant = near(which, nearest(which, codes, 3) or own)
+            raise UsageError(f"{about} has no code {which!r}, and no open finding about that; {meant}; what "
+                             f"each means: tunecheck explain {about}")
+        return name
+    if slash:
+        raise UsageError(f"no check is called {about!r}; {near(about, BY_ID)}")
+    if "." in name:
+        return fact(store, name)
+    known = {each for host_ in store.known_hosts() for each in store.current(host_)}
+    if name in known:
+        return name
+    raise UsageError(f"no check, code or fact is called {name!r}; {_meant(name, known)}")
+
+
+def _meant(name: str, facts: Iterable[str]) -> str:
+    """What may be meant by a word that is neither a check nor a fact: a code, to be named with its check, else what
+    looks like it."""
+    from tunecheck.rules.codes import COMMON
+    from tunecheck.rules.index import BY_ID
+
+    word = name.lower().replace("_", "-")
+    by_code: dict[str, list[str]] = {}
+    for each in BY_ID.values():
+        for code in each.codes:
+            if code not in COMMON or code == word:
+                by_code.setdefault(code, []).append(f"{each.id}/{code}")
+    if _numberless(word) in by_code:
+        found = [f"{each.partition('/')[0]}/{word}" for each in by_code[_numberless(word)]]
+    else:
+        found = nearest(word, BY_ID, 3, 0.7)
+        found += [each for code in nearest(word, by_code, 3, 0.7) for each in by_code[code]]
+        found += nearest(name, facts, 2, 0.7)
+    return did_you_mean(found[:4]) if found else \
+        "`tunecheck checks` lists the checks, `tunecheck explain CHECK` a check's codes, docs/facts.md the facts"
+
+
+def _numberless(code: str) -> str:
+    """``xid-N`` for ``xid-79``: how a check declares it."""
+    return re.sub(r"^(s?xid)-\d+$", r"\1-N", code)
 
 
 def me() -> str:

@@ -27,11 +27,11 @@ _KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interp
                        re.IGNORECASE)
 #: By the code that kernel_cmdline returns. What the kernel's own detectors find ends in a panic and a reboot anyway.
 _WATCHDOG = {
-    "usable": "{identity} ({device}) restarts it (usable)",
-    "in_use": "{identity} ({device}) is in use already and stays as it is (in_use)",
-    "unknown": "the kernel does not say what {device} is; only a hang that the kernel notices ends by itself (unknown)",
-    "software": "no hardware watchdog, only softdog; only a hang that the kernel notices ends by itself (software)",
-    "none": "no hardware watchdog; only a hang that the kernel notices ends by itself (none)",
+    "usable": "{identity} ({device}) restarts it",
+    "in_use": "{identity} ({device}) is in use already and stays as it is",
+    "unknown": "the kernel does not say what {device} is; only a hang that the kernel notices ends by itself",
+    "software": "no hardware watchdog, only softdog; only a hang that the kernel notices ends by itself",
+    "none": "no hardware watchdog; only a hang that the kernel notices ends by itself",
 }
 #: The playbooks that make a box what its variables say.
 _DECLARED_FOR = ("site.yml", "provision.yml", "handoff.yml")

@@ -63,7 +63,8 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
           asking: Any, max_age: str | None, timeout: str, forks: int | None, ssh_kex: str | None, new: bool,
           webhook: str | None, webhook_secret: str | None, webhook_as: str, link: str, store_url: str | None,
           baseline: str, verbose: bool, fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
-    """Ask every box of an inventory what it is, keep the answers, and say who drifted, from what and since when.
+    """Ask every box of an inventory what it is now, keep the answers, and say who drifted, from what and since when.
+    Run it every night; the others read what it kept.
 
     Boxes are only read. Exit code 1: --fail-on matched; 2: bad usage, or no host answered; 3: more than --max-missing
     hosts were silent or partial; 130: Ctrl-C, 143: SIGTERM; what had arrived is kept and the next run asks the

@@ -17,8 +17,9 @@ __all__ = ["blame"]
 @listed
 @stored
 def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> None:
-    """Show every value that a fact had on a host, newest first: between which audits it came, and whether our own roles
-    ran there then or it came out of band. A FACT that ends in a dot is a family (kernel.cmdline.)."""
+    """Show when one fact of one host changed, and by whom: every value that it had, newest first, between which audits
+    it came, and whether our own roles ran there then or it came out of band. A FACT that ends in a dot is a family
+    (kernel.cmdline.)."""
     from .. import lookup
     from ..outputs.rows import BlameRow
     from .shared_options import check_list, history, opened

@@ -22,7 +22,8 @@ __all__ = ["drift"]
 @judged
 def drift(since: str, host: str | None, fact: str | None, store_url: str | None, baseline: str, verbose: bool,
           fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
-    """Show what changed in the fleet, and what differs, grouped by cause: no box is asked.
+    """Show what changed since a day (--since, 7 days ago), over all audits from then on: on all hosts, on one, or of
+    one fact. No box is asked.
 
     Exit codes as those of audit."""
     from .. import lookup

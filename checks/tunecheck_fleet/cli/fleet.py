@@ -20,7 +20,8 @@ __all__ = ["fleet"]
 def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None, webhook_as: str, link: str,
           store_url: str | None, baseline: str, verbose: bool, fail_on: tuple[str, ...],
           max_missing: str, **outputs: Any) -> None:
-    """Show the newest audit's report again, from the history: no box is asked.
+    """Show the report of one audit again, the newest: how the fleet is now, compared with the audit before. No box is
+    asked.
 
     Also the hosts that audits with another --limit heard last, as they were then, and how old that is.
 

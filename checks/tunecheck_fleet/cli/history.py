@@ -23,7 +23,8 @@ __all__ = ["history"]
 @stored
 def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
             json_to: str | None, store_url: str | None) -> None:
-    """Show what changed on a host, oldest first, each with its interval; also how it answered and what it was called.
+    """Show all that ever changed on one host, oldest first, each with its interval; also how it answered and what it
+    was called.
 
     With --gpu: the hosts that a GPU was in."""
     from tunecheck.errors import UsageError

@@ -31,9 +31,10 @@ __all__ = ["waive"]
 def waive(fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
           reason: str | None, author: str | None, show: bool, ended: int | None, as_json: bool,
           store_url: str | None) -> None:
-    """Do not count a fact (or a check) as drift on a host or in a group, until a day, with a reason.
+    """Do not count a fact or a check as drift on a host or in a group, until a day, with a reason.
 
-    It still shows in every report. One that is over, or that matches nothing, is reported."""
+    FACT is a fact (gpu.vbios), a check (gpu-ecc), one of its codes (gpu-ecc/remap-pending), or what it is about
+    (cmdline-token/iommu=pt). It still shows in every report. One that is over, or that matches nothing, is reported."""
     from tunecheck.errors import UsageError
 
     from .shared_options import opened
@@ -70,8 +71,8 @@ def _add(store: Store, fact: str | None, host: str | None, group: str | None, va
         lookup.host(store, host)
     if group is not None and not set(group) & set("*?["):
         lookup.group(store, group)
-    if not set(fact) & set("*?[") and not lookup.check(fact.partition("/")[0]):
-        lookup.fact(store, fact)
+    if not set(fact) & set("*?["):
+        lookup.waivable(store, fact)
     end = None if until == "never" else later(until, "--until", time.time())
     return store.waive(fact, reason=reason.strip(), author=author or lookup.me(), until=end, host=host, group=group,
                        value=None if value is None else canonical(_value(value)),

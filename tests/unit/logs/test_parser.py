@@ -151,3 +151,13 @@ def test_a_command_that_says_too_much_keeps_its_start_and_its_end() -> None:
     done = LiveHost().run(("sh", "-c", script), 60)
     assert done.stdout.startswith("first\n") and done.stdout.endswith("last\n")
     assert f"\n{LEFT_OUT}\n" in done.stdout and len(done.stdout) < MAX_CHARS + 100
+
+
+def test_the_distance_to_the_line_before_is_no_time() -> None:
+    """dmesg --reltime and -d: "+0.000005" says when only beside all lines before it."""
+    found = parse("[Feb23 16:24] usb 1-1: new device\n[  +0.000844] NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off "
+                  "the bus.\n[  +0.000008] usb 1-1: gone now\n")
+    assert [each.last for each in found.xids] == ["Feb23 16:24"], "dmesg says each minute once"
+    assert (found.first, found.last) == ("Feb23 16:24", "Feb23 16:24")
+    alone = parse("[  +0.000844] usb 1-1: new device\n[  +0.000844] NVRM: Xid (PCI:0000:03:00): 79, GPU is gone\n")
+    assert (alone.first, alone.last, [each.last for each in alone.xids]) == ("", "", [""])

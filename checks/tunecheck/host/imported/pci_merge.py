@@ -1,5 +1,5 @@
-"""Makes one device of what several lspci texts show of it. Texts that contradict each other are of two machines or
-boots."""
+"""Makes one device of what several lspci texts show of it: of two values that change while a machine runs the worse
+one. Texts that contradict each other in what stays are of two machines or boots."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from ...parsers.pci.lspci import LspciDevice
 from ...parsers.pci.lspci_raw import complete_from_bytes
 from ...parsers.pci.pci import acs
+from ...parsers.pci.pcie_cap import generation
+from ...parsers.pci.worse_registers import codes_of, moved, with_codes, worse
 
 __all__ = ["merge"]
 
@@ -31,6 +33,10 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
             first, second = getattr(other, name), getattr(device, name)
             if _differ(first, second):
                 return f"{device.bdf} is {what} {first} in one text and {second} in another"
+        if _differ(device.buses, other.buses) or _differ(device.port or None, other.port or None):
+            return f"{device.bdf} is another port, or has other buses below it, in one text than in another"
+        if moved(device.raw, other.raw):
+            return f"{device.bdf} has its memory at other addresses in one text than in another"
         # A link that one of them shows slow was slow, and what one of them says that it can do, it can do.
         links = {"width": min(_known(device.width, other.width), default=None),
                  "max_width": max(_known(device.max_width, other.max_width), default=None),
@@ -42,7 +48,7 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
                 setattr(best, name, getattr(rest, name))
         for name, value in links.items():
             setattr(best, name, value)
-        best.codes = {**rest.codes, **best.codes}
+        best.codes = worse(worse(rest.codes, codes_of(rest.raw)), worse(best.codes, codes_of(best.raw)))
         best.slot |= rest.slot
         best.aer |= rest.aer
         best.express |= rest.express
@@ -51,7 +57,7 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
         best.driver_shown |= rest.driver_shown
         best.all_ones |= rest.all_ones
         best.unread_header = best.unread_header or rest.unread_header
-        best.raw = max(best.raw, rest.raw, key=len)
+        best.raw = with_codes(max(best.raw, rest.raw, key=len), best.codes, generation(best.speed or ""), best.width)
         known[device.bdf] = best
     return None
 

@@ -47,6 +47,8 @@ _FOREIGN = regex(
 #: How the driver's messages begin; looked for where nobody knows what stands in front.
 _OURS = regex(r"NVRM: |nvidia-nvswitch\d{1,3}: SXid |Kernel panic - ")
 _FRONT = 300
+#: dmesg -H: each minute once, and then only how far a line is from the one before.
+_MINUTE = regex(r"\[([^\W\d]{2,12}\.? {0,2}\d{1,2} \d\d:\d\d)\]")
 #: The name of a program in front of its message: "gpud[77]: ", "audit: ". The kernel's own names are none.
 _PROGRAM = regex(r"(?:^|\s)(?!kern|kmsg|dmesg|printk)[^\s:]{0,60}[A-Za-z)\]][^\s:]{0,60}: ")
 _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
@@ -54,8 +56,8 @@ _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a log. ``number`` grows from line to line, ``when`` is the time as printed or empty, ``text`` the
-    message, ``count`` for how many equal ones it stands."""
+    """One line of a log. ``number`` grows from line to line, ``when`` is the time as printed, empty where none or only
+    the distance to the line before is; ``text`` is the message, ``count`` for how many equal ones it stands."""
 
     number: int
     when: str
@@ -79,10 +81,14 @@ def without_middle(log: str, most: int = MAX_CHARS) -> str:
 def lines(log: str) -> Iterator[Line]:
     """Yield the lines worth a look, in order, without what the printer put in front."""
     # None of them is shorter; a log of nothing but short lines is passed over without a step for each.
+    minute = ""
     for number, found in enumerate(re.finditer(r"[^\r\n]{16,}", log)):
         raw = found.group()[:_MAX_LINE]
+        if raw[0] == "[" and (begun := _MINUTE.match(raw)):
+            minute = begun[1]
         if KEY.search(raw):
-            yield line(raw, number)
+            made = line(raw, number)
+            yield Line(number, minute, made.text, made.count) if minute and not made.when else made
 
 
 def line(raw: str, number: int = 0) -> Line:
@@ -97,7 +103,9 @@ def line(raw: str, number: int = 0) -> Line:
     ours = _OURS.search(raw, end, end + _FRONT)
     if ours and ours.start() > end and _unknown_printer(raw[end:ours.start()]):
         end = ours.start()
-    return Line(number, when.strip("[]").strip(), *counted(raw[end:]))
+    when = when.strip("[]").strip()
+    # dmesg --reltime, -d: "+0.000005" is the time since the line before, and says nothing on its own.
+    return Line(number, "" if when.lstrip("<").lstrip().startswith("+") else when, *counted(raw[end:]))
 
 
 def begins(front: str) -> bool:

@@ -7,10 +7,12 @@ AER/DPC recovery therefore loses what setpci wrote, and keeps what an option on 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...model.finding import Finding
 from ...parsers.kernel.cmdline import words
 from ...parsers.pci.pci import Acs, covered_by_acs_option
+from ...spec import frozen as spec
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_PORT, NOT_DECLARED, REGISTERS_UNREAD, TRIAL_OPEN, UNREAD, VIRTUAL_PORTS
 from ..context import Case
@@ -29,6 +31,8 @@ CODES = {
     "redirect-on": "ACS redirect is on, so there is no clear bit to keep.",
     "lost-at-reset": "No option on the running command line keeps ACS redirect off after a port reset.",
     "lost-at-next-boot": "The next boot lacks the option that keeps ACS redirect off now.",
+    "neither-option-nor-unit": "No option on the command line keeps ACS redirect off, now or at the next boot, and "
+                               "tunecheck-acs.service is not enabled.",
     "unit-enabled": "The unit tunecheck-acs.service, which clears the redirect bits at boot, is enabled.",
     "unit-not-enabled": "The unit tunecheck-acs.service, which clears the redirect bits at boot, is not enabled.",
     "unit-locked-down": "Kernel lockdown keeps tunecheck-acs.service from clearing a register.",
@@ -67,9 +71,25 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _finding("redirect-on", "skip", "behaviour", 
                        "ACS redirect is on (acs-redirect): there is nothing to keep")
     elif acs.mechanism != "setpci":
-        yield _judge(case, ports)
-    if ports and acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
+        found = _judge(case, ports)
+        unit = _unit(case) if _has_unit(ports, acs) else None
+        if unit is not None and unit.outcome == "fail" and found.code in ("lost-at-reset", "lost-at-next-boot"):
+            yield _both(found, unit)      # one cause, the play's tag acs has not done its work, and one fix
+            return
+        yield found
+    if _has_unit(ports, acs):
         yield _unit(case)
+
+
+def _has_unit(ports: list[str], acs: spec.Acs) -> bool:
+    return bool(ports) and acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci")
+
+
+def _both(option: Finding, unit: Finding) -> Finding:
+    """One finding where neither the command line nor the unit keeps the bits clear."""
+    return replace(option, outcome="fail", code="neither-option-nor-unit", text=f"{option.text}; nor is {unit.subject} "
+                   "enabled, which would clear them at boot", observed=unit.observed,
+                   evidence=(*option.evidence, *unit.evidence))
 
 
 def _judge(case: Case, ports: list[str]) -> Finding:

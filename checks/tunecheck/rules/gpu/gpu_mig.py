@@ -18,7 +18,9 @@ CHECK = Check(
     judges=("gpu.mig", "gpu.mig_pending"),
 )
 CODES = {
-    "differs": "MIG is in another mode than declared; where nothing is declared, it is enabled beside other GPUs.",
+    "differs": "MIG is in another mode than declared; a specification that says nothing of it means disabled for "
+               "several GPUs.",
+    "no-spec-enabled": "MIG is enabled beside other GPUs, and no specification asks for it.",
     "changes-at-reset": "MIG is as it should be, and the next reset changes its mode.",
 }
 _ID = CHECK.id
@@ -37,6 +39,9 @@ def judge(case: Case) -> Iterator[Finding]:
         if mode != goal:
             why = ": a MIG instance has no peer-to-peer" if mode == "enabled" else ""
             fix = smi(f"-mig {int(goal == 'enabled')}", " (nothing may use it)")
+            if wanted is None and case.frozen is None:
+                return Verdict("no-spec-enabled", "fail", f"{words}{why}; where it is meant, a specification says so "
+                               f"(box_spec.gpu.mig: {mode})", mode, goal, fix)
             return Verdict("differs", "fail", words + why, mode, goal, fix)
         if mode == "enabled" and not wanted and maybe_more(case):
             raise Unread(GPU_LIST_INCOMPLETE, "unknown", f"{words}, and whether other GPUs are beside it is not told")

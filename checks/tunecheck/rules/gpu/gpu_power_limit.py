@@ -45,8 +45,8 @@ def judge(case: Case) -> Iterator[Finding]:
         span = f"{low or '?'} to {high or '?'} W"
         goal = wanted or _default(gpu, known, limit)
         if goal is None:
-            return Verdict("default-unknown", "skip", f"the power limit is {limit} W; neither spec nor board tells "
-                           "another", f"{limit} W")
+            return Verdict("default-unknown", "skip", f"the power limit is {limit} W; whether that is the default is "
+                           "not known: neither the board nor a spec says another", f"{limit} W")
         fine = limit == goal or (wanted is None and limit > goal)
         if limit != asked:
             return Verdict("not-in-force", "fail" if wanted and not fine else "warn",
