@@ -10,11 +10,12 @@ from typing import Literal
 
 from ..model import Problem
 from .authority import judged
-from .rows import RANK, Row, plain, widest
+from .rows import Row, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]
 
+#: What the check says on the host is what the fleet says. A fact's own severity counts where no check judges it.
 _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
@@ -100,9 +101,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     one = changed[0] if len(changed) == 1 else None
     since = widest(view.began.get(key) for key in keys) or (one.since if one else None)
     severity = _SEVERITY[problem.outcome]
-    if problem.outcome != "unknown":
-        severity = min([severity, *(meta.severity for meta in metas)], key=RANK.__getitem__)
-    elif since is not None and since.after is not None:
+    if problem.outcome == "unknown" and since is not None and since.after is not None:
         severity = "medium"     # it was known once: something stopped answering
     return Row(
         "desired", severity, problem.check, host.group, host.host,

@@ -232,12 +232,15 @@ def test_the_desired_state_has_the_say_before_majority_and_previous() -> None:
     assert [cause.hosts for cause in report.causes if cause.authority == "previous"] == [("h001",)]
 
 
-def test_a_registered_severity_raises_a_warning() -> None:
+@pytest.mark.parametrize(("outcome", "severity"), [("fail", "high"), ("warn", "medium"), ("unknown", "low")])
+@pytest.mark.parametrize("of_the_fact", ["low", "medium", "high"])
+def test_what_a_check_says_on_the_host_is_its_severity(outcome: str, severity: str, of_the_fact: Any) -> None:
+    """One source: a warning there is no alarm here, whatever the fact that it is about would be without a check."""
     values = {"h1": {"acs.unit": False}}
-    seen = view(values, hosts=(_host("h1", _fail("acs-persistence", outcome="warn", needs_reboot=True)),),
-                meta={"acs.unit": Meta("config", "high", "reload")})
+    seen = view(values, hosts=(_host("h1", _fail("acs-persistence", outcome=outcome, needs_reboot=True)),),
+                meta={"acs.unit": Meta("config", of_the_fact, "reload")})
     cause = _only(_said(seen))
-    assert (cause.severity, cause.fix) == ("high", "reboot")
+    assert (cause.severity, cause.fix) == (severity, "reboot")
 
 
 def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:
