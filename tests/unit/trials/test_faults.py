@@ -88,7 +88,7 @@ def test_ranks_that_cannot_meet_on_a_full_disk_say_so(box: Box) -> None:
     done = box("allreduce", "--soak", "0", full=True)
     assert done.code == 3 and done.report["measured"]["hangs"] == []
     assert done.codes("trial-hang") == {"not-finished"} and done.left == ("ballast",)
-    assert re.search(r"No space left on device.*\bTMPDIR\b", done.message("trial-hang"))
+    assert re.search(r"No usable temporary directory.*\bTMPDIR\b", done.message("trial-hang"))
 
 
 @pytest.mark.parametrize(("words", "says"), [
