@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -67,7 +66,11 @@ def word(value: object) -> str:
 
 def tallied(values: Iterable[object]) -> dict[str, int]:
     """Count equal values of several devices, without saying which devices: {"595.58.03": 8}."""
-    return dict(sorted(Counter([value if type(value) is str else word(value) for value in values]).items()))
+    found: dict[str, int] = {}
+    for value in values:
+        name = value if type(value) is str else word(value)
+        found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items())) if len(found) > 1 else found
 
 
 def counted(facts: Sequence[Fact[Any]], source: str = "") -> Fact[Any]:
