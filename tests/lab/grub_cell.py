@@ -43,7 +43,7 @@ def a_good_trial_commits(box: Box, wanted: dict[str, Any]) -> str:
     with box.popen(start_new_session=True) as play:
         try:
             # A box without KVM that is asked all the time has no time for the play.
-            until(lambda: ARMED in box.ssh("sleep 3; grub-editenv list") or play.poll() is not None,
+            until(lambda: ARMED in box.ssh("sleep 10; grub-editenv list") or play.poll() is not None,
                   "the play never staged the trial", seconds=SECONDS)
             assert play.poll() is None and box.ssh("sed -n '/^menuentry/,/^}/p' /boot/grub/grub.cfg").startswith(before)
             text, _ = play.communicate(timeout=SECONDS)

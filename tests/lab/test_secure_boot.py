@@ -72,18 +72,6 @@ def test_setpci_alone_is_refused_before_the_first_write(lab: Box) -> None:
     assert lab.ssh(LEFT) == ""
 
 
-def test_where_grub_cannot_write_a_trial_is_refused_before_the_first_write(lab: Box) -> None:
-    lab.set_spec(cell.spec())
-    lab.ssh("cp -a /boot/grub /root/kept && mount -t tmpfs tmpfs /boot/grub && cp -a /root/kept/. /boot/grub/")
-    try:
-        run = lab.playbook(playbook=cell.PLAY, timeout=cell.SECONDS)
-        assert run.rc != 0 and lab.ssh(LEFT) == "", run
-        assert "a trial boot is not possible here: /boot/grub is on tmpfs (tmpfs), which GRUB cannot write" in said(
-            run.stdout), run
-    finally:
-        lab.ssh("umount /boot/grub; rm -r /root/kept")
-
-
 def test_the_plan_says_that_the_command_line_alone_keeps_redirect_off(lab: Box) -> None:
     lab.set_spec(cell.spec())
     run = lab.playbook("--check", playbook=cell.PLAY, timeout=cell.SECONDS)
@@ -105,6 +93,10 @@ def test_a_second_run_changes_nothing(lab: Box) -> None:
     cell.a_second_run_changes_nothing(lab)
     found = {each["id"]: each for each in lab.report()["findings"] if each["id"] in ("kernel-lockdown", "acs-redirect")}
     assert found["kernel-lockdown"]["code"] == "locked-down" and found["acs-redirect"]["outcome"] == "pass"
+
+
+def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
+    cell.a_panic_returns_by_itself(lab, cell.spec("rdinit=/nonexistent", "init=/nonexistent"))
 
 
 def test_a_driver_that_dkms_would_build_is_refused_with_the_steps_that_enrol_its_key(
@@ -136,6 +128,20 @@ def test_a_driver_that_dkms_would_build_is_refused_with_the_steps_that_enrol_its
     text = refused()
     assert "waits for its confirmation on the console" in text and "choose Enroll MOK on the console" in text, text
     lab.ssh("mokutil --revoke-import; rm -r /var/lib/dkms/mok.*", timeout=300)
+
+
+def test_where_grub_cannot_write_a_trial_is_refused_before_the_first_write(lab: Box) -> None:
+    written = "sha256sum /etc/tunecheck/spec.json /etc/default/grub.d/* /var/lib/tunecheck/receipt.json"
+    before = lab.ssh(written)
+    lab.set_spec(cell.spec("tunecheck_lab.x=1"))
+    lab.ssh("cp -a /boot/grub /root/kept && mount -t tmpfs tmpfs /boot/grub && cp -a /root/kept/. /boot/grub/")
+    try:
+        run = lab.playbook(*cell.TRIAL, playbook=cell.PLAY, timeout=cell.SECONDS)
+        assert run.rc != 0 and lab.ssh(written) == before, run
+        assert "a trial boot is not possible here: /boot/grub is on tmpfs (tmpfs), which GRUB cannot write" in said(
+            run.stdout), run
+    finally:
+        lab.ssh("umount /boot/grub; rm -r /root/kept")
 
 
 def test_rollback_restores_every_boot_file(lab: Box) -> None:

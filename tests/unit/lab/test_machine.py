@@ -153,8 +153,7 @@ def test_each_uefi_machine_has_variables_of_its_own(state: Path, monkeypatch: py
     folder.mkdir(parents=True)
     code.write_bytes(b"code")
     variables.write_bytes(b"fresh")
-    monkeypatch.setattr(uefi, "_CODE", code)
-    monkeypatch.setattr(uefi, "_VARIABLES", variables)
+    monkeypatch.setattr(uefi, "_FILES", {"uefi": (code, variables), "secure-boot": (code, variables)})
     own = folder / uefi.OWN_VARIABLES
     own.write_bytes(b"of the machine before")
     uefi.check("uefi")
@@ -162,12 +161,16 @@ def test_each_uefi_machine_has_variables_of_its_own(state: Path, monkeypatch: py
     assert own.read_bytes() == b"fresh" and variables.read_bytes() == b"fresh"
     assert f"if=pflash,unit=0,format=raw,readonly=on,file={code}" in argv and uefi.OWN_VARIABLES in argv[-1]
     assert uefi.arguments("bios", folder) == []
+    guarded = uefi.arguments("secure-boot", folder)
+    assert guarded[:len(argv)] == argv and "driver=cfi.pflash01,property=secure,value=on" in guarded[len(argv):]
 
 
-def test_a_machine_without_the_firmware_is_told_what_to_install(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uefi, "_CODE", state / "none.fd")
+@pytest.mark.parametrize("firmware", ["uefi", "secure-boot"])
+def test_a_machine_without_the_firmware_is_told_what_to_install(
+        state: Path, monkeypatch: pytest.MonkeyPatch, firmware: str) -> None:
+    monkeypatch.setattr(uefi, "_FILES", {firmware: (state / "none.fd", state / "vars.fd")})
     uefi.check("bios")
     with pytest.raises(NoMeansError, match="sudo apt-get install ovmf"):
-        uefi.check("uefi")
+        uefi.check(firmware)
     with pytest.raises(LabError, match="expected one of bios, uefi"):
         uefi.check("coreboot")
