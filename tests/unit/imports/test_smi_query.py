@@ -68,7 +68,8 @@ def test_xml_and_what_it_refuses() -> None:
     assert gpu["values"] == {
         "name": "NVIDIA H200", "persistence": False, "mig_mode": "enabled", "mig_pending": "enabled",
         "recovery_action": 4, "ids": "10de:2335", "link_width": 8, "clocks_event_reasons": 4, "remap_pending": True,
-        "remapped_correctable": 1, "fabric_state": "in_progress", "processes": [{"pid": 99, "used_mib": 12}]}
+        "remapped_correctable": 1, "fabric_state": "in_progress", "processes": [{"pid": 99, "used_mib": 12}],
+        "whole_report": True}
     assert gpu["errors"] == {
         "temperature_c": "UNKNOWN", "fabric_status": "GPU_IS_LOST", "power_draw_mw": "not understood: '-104.61 W'",
         "power_limit_mw": "not understood: '700.00'"}

@@ -33,6 +33,7 @@ KEYS = {
     "tpc_repair_pending": ("bool", "a repair of a TPC waits for a reset"),
     "unrepairable_memory": ("bool", "memory that cannot be repaired"),
     "temperature_c": ("degrees C", "GPU core"),
+    "fan_percent": ("percent", "fan speed; boards without a fan have none"),
     "temperature_slowdown_c": ("degrees C", "where hardware slows down"),
     "temperature_shutdown_c": ("degrees C", "where hardware shuts down"),
     "power_draw_mw": ("mW", "now"),
@@ -60,6 +61,7 @@ KEYS = {
     "link_width": ("lanes", "now"),
     "link_width_max": ("lanes", "highest of board and slot together"),
     "replay_counter": ("count", "PCIe replays since the driver was loaded"),
+    "replay_rollovers": ("count", "times that PCIe replayed the same packets over and over, since then"),
     "recovery_action": ("number", "0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset"),
     "fabric_state": ("text", "not_supported, not_started, in_progress or completed"),
     "fabric_status": ("text", "NVML's status of the registration: SUCCESS or an error"),
@@ -69,4 +71,4 @@ KEYS = {
 }
 #: Keys that recordings of earlier versions do not have.
 LATER = ("retire_pending", "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending",
-         "unrepairable_memory", "power_limit_enforced_mw", "fabric_health")
+         "unrepairable_memory", "power_limit_enforced_mw", "fabric_health", "replay_rollovers", "fan_percent")
