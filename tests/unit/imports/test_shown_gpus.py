@@ -191,6 +191,9 @@ def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:
 
 def test_a_board_of_nvswitches_is_not_said_to_have_none(tmp_path: Path) -> None:
     assert judged(tmp_path, "fabric-state", named("NVIDIA B200", 8)) == [("unknown", "need-unknown")]
+    assert judged(tmp_path, "fabric-modules", named("NVIDIA B200", 8)) == [("unknown", "unread")]
+    up = of(joined(), joined()).replace("0x2BB510DE", "0x290110DE")
+    assert judged(tmp_path, "fabric-modules", up) == [("pass", "joined")]
     assert judged(tmp_path, "fabric-state", named("NVIDIA GeForce RTX 5090", 2)) == [("skip", "no-nvswitch")]
 
 
@@ -202,7 +205,7 @@ def replays(count: int, rollovers: int | None) -> str:
 
 @pytest.mark.parametrize(("one", "other", "found"), [
     ((48211, 3), (0, 0), ("warn", "replayed")), ((48211, 0), (2, 0), ("warn", "replayed")),
-    ((2, 1), (0, 0), ("warn", "replayed")), ((7, None), (0, 0), ("unknown", "unread")),
+    ((2, 1), (0, 0), ("warn", "replayed")), ((7, None), (0, 0), ("unknown", "tree-unread")),
     ((7, 0), (0, 0), ("unknown", "tree-unread")), ((1200, 0), (1100, 0), ("unknown", "tree-unread"))])
 def test_replays_that_nvidia_smi_counts(tmp_path: Path, one: tuple[int, int | None], other: tuple[int, int],
                                         found: tuple[str, str]) -> None:

@@ -19,7 +19,7 @@ from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
-from tunecheck.parsers.nvidia.nvml_keys import KEYS, LATER
+from tunecheck.parsers.nvidia.nvml_keys import KEYS, LATER, OF_TEXTS
 from tunecheck.parsers.nvidia.smi_query import parse_query
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -110,7 +110,7 @@ def test_damaged_reports(edits: list[tuple[str, int, int, str]]) -> None:
     for source in (TEXT, OLD, XML):
         document = parse_query([damaged(source, edits)])
         for gpu in (document or {"gpus": []})["gpus"]:
-            assert set(gpu["values"]) | set(gpu["errors"]) <= set(KEYS)
+            assert set(gpu["values"]) | set(gpu["errors"]) <= {*KEYS, *OF_TEXTS}
             assert not set(gpu["values"]) & set(gpu["errors"])
             for value in gpu["values"].values():
                 assert type(value) is not int or 0 <= value < 10 ** 16

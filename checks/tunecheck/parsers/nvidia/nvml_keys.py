@@ -4,7 +4,7 @@ Sources: nvml.h of driver 580 and 595; the same names are filled from the texts 
 
 from __future__ import annotations
 
-__all__ = ["KEYS", "LATER"]
+__all__ = ["KEYS", "LATER", "OF_TEXTS"]
 
 #: key -> (unit, what it is)
 KEYS = {
@@ -68,6 +68,11 @@ KEYS = {
     "fabric_health": ("list", "texts of what NVML says is wrong with this GPU's place in the fabric; empty: nothing"),
     "nvlinks_active": ("count", "NVLinks that are up"),
     "processes": ("list", "[{pid, used_mib (or null)}] with a context on this GPU"),
+}
+#: Keys that only a text of nvidia-smi fills.
+OF_TEXTS = {
+    "name_begin": ("text", "the beginning of a product name that the plain table cut"),
+    "whole_report": ("bool", "the report shows every GPU that it counts, and this one to its end"),
 }
 #: Keys that recordings of earlier versions do not have.
 LATER = ("retire_pending", "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending",
