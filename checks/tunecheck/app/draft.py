@@ -193,11 +193,12 @@ def _observations(snapshot: Snapshot) -> list[str]:
 
 def _gpus(snapshot: Snapshot) -> str:
     """Return how many GPUs there are and which, as far as the PCI tree or a text says it."""
-    from ..rules.nvidia.posted_gpus import given_names
+    from ..rules.nvidia.posted_gpus import counted_names, given_names
 
     topology = snapshot.topology
-    names = sorted(set(topology.names if topology.devices else given_names(snapshot)))
-    shown = f" ({', '.join(_plain(name) for name in names)})" if names else ""
+    named = list(topology.names) if topology.devices else given_names(snapshot)
+    names = sorted(set(named))
+    shown = f" ({_plain(counted_names(named)) if len(names) > 1 else _plain(names[0])})" if names else ""
     if topology.devices:
         return f"GPUs: {len(topology.devices)}{shown}"
     tree = "no PCI tree is given" if topology.accelerators.value is None else "0 in the PCI tree"

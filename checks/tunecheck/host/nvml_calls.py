@@ -24,6 +24,7 @@ _FABRIC = ("not_supported", "not_started", "in_progress", "completed")
 _P2P = (("p2p_read", 0), ("p2p_write", 1))
 _P2P_NVLINK = ("p2p_nvlink", 2)
 _RECOVERY_ACTION = 230      # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
+_REPLAY_ROLLOVERS = 95      # NVML_FI_DEV_PCIE_REPLAY_ROLLOVER_COUNTER
 _MOST_LINKS = 36            # NVML_NVLINK_MAX_LINKS; the first that is none ends the count
 
 Say = Callable[[dict[str, Any]], None]
@@ -159,11 +160,14 @@ def _utilization(nvml: Any, handle: Any) -> tuple[Any, ...]:
     return rates.gpu, rates.memory
 
 
-def _recovery(nvml: Any, handle: Any) -> tuple[Any, ...]:
-    field = nvml.nvmlDeviceGetFieldValues(handle, [_RECOVERY_ACTION])[0]
-    if field.nvmlReturn:
-        raise nvml.NVMLError(field.nvmlReturn)
-    return (int(field.value.uiVal),)
+def _field(number: int) -> _Call:
+    def call(nvml: Any, handle: Any) -> tuple[Any, ...]:
+        field = nvml.nvmlDeviceGetFieldValues(handle, [number])[0]
+        if field.nvmlReturn:
+            raise nvml.NVMLError(field.nvmlReturn)
+        return (int(field.value.uiVal),)
+
+    return call
 
 
 def _fabric(nvml: Any, handle: Any) -> tuple[Any, ...]:
@@ -254,6 +258,7 @@ _GROUPS: tuple[tuple[tuple[str, ...], _Call], ...] = (
     (("channel_repair_pending", "tpc_repair_pending"), _flags("nvmlDeviceGetRepairStatus")),
     (("unrepairable_memory",), _flags("nvmlDeviceGetUnrepairableMemoryFlag_v1")),
     (("temperature_c",), _plain("nvmlDeviceGetTemperature", 0)),
+    (("fan_percent",), _plain("nvmlDeviceGetFanSpeed")),
     (("temperature_slowdown_c",), _plain("nvmlDeviceGetTemperatureThreshold", 1)),
     (("temperature_shutdown_c",), _plain("nvmlDeviceGetTemperatureThreshold", 0)),
     (("power_draw_mw",), _plain("nvmlDeviceGetPowerUsage")),
@@ -278,7 +283,8 @@ _GROUPS: tuple[tuple[tuple[str, ...], _Call], ...] = (
     (("link_width",), _plain("nvmlDeviceGetCurrPcieLinkWidth")),
     (("link_width_max",), _plain("nvmlDeviceGetMaxPcieLinkWidth")),
     (("replay_counter",), _plain("nvmlDeviceGetPcieReplayCounter")),
-    (("recovery_action",), _recovery),
+    (("replay_rollovers",), _field(_REPLAY_ROLLOVERS)),
+    (("recovery_action",), _field(_RECOVERY_ACTION)),
     (("fabric_state", "fabric_status"), _fabric),
     (("fabric_health",), _fabric_health),
     (("nvlinks_active",), _nvlinks),

@@ -16,7 +16,7 @@ from tunecheck.parsers.nvidia.nvml_keys import KEYS
 TOPO = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
 #: What the fake does not have: FUNCTION_NOT_FOUND, as in an older library.
 OLD = {"addressing_mode", "recovery_action", "fabric_state", "fabric_status", "fabric_health", "serial", "mig_mode",
-       "mig_pending", "retire_pending"}
+       "mig_pending", "retire_pending", "replay_rollovers", "fan_percent"}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.imports.smi_texts import HEAD, row, table
 from tests.unit.imports.test_smi_faults import FINE
 
+from tunecheck.app.draft import drafted
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.finding import Finding
@@ -190,4 +191,73 @@ def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:
 
 def test_a_board_of_nvswitches_is_not_said_to_have_none(tmp_path: Path) -> None:
     assert judged(tmp_path, "fabric-state", named("NVIDIA B200", 8)) == [("unknown", "need-unknown")]
+    assert judged(tmp_path, "fabric-modules", named("NVIDIA B200", 8)) == [("unknown", "unread")]
+    up = of(joined(), joined()).replace("0x2BB510DE", "0x290110DE")
+    assert judged(tmp_path, "fabric-modules", up) == [("pass", "joined")]
     assert judged(tmp_path, "fabric-state", named("NVIDIA GeForce RTX 5090", 2)) == [("skip", "no-nvswitch")]
+
+
+def replays(count: int, rollovers: int | None) -> str:
+    line = "" if rollovers is None else f"        Replay Number Rollovers : {rollovers}\n"
+    return FINE.replace("        Replays Since Reset               : 3\n",
+                        f"        Replays Since Reset               : {count}\n{line}")
+
+
+@pytest.mark.parametrize(("one", "other", "found"), [
+    ((48211, 3), (0, 0), ("warn", "replayed")), ((48211, 0), (2, 0), ("warn", "replayed")),
+    ((2, 1), (0, 0), ("warn", "replayed")), ((7, None), (0, 0), ("unknown", "tree-unread")),
+    ((7, 0), (0, 0), ("unknown", "tree-unread")), ((1200, 0), (1100, 0), ("unknown", "tree-unread"))])
+def test_replays_that_nvidia_smi_counts(tmp_path: Path, one: tuple[int, int | None], other: tuple[int, int],
+                                        found: tuple[str, str]) -> None:
+    assert judged(tmp_path, "link-errors", of(replays(*one), replays(*other))) == [found]
+
+
+def test_a_whole_report_is_not_asked_for_again(tmp_path: Path) -> None:
+    line = "        Unrepairable Memory               : No\n"
+    assert line in FINE
+    (found,) = [each for each in told(tmp_path, of(FINE.replace(line, ""))) if each.id == "gpu-ecc"]
+    assert found.outcome == "unknown" and "nvidia-smi -q" not in found.text
+    cut = of(FINE.replace(line, ""), count=2)
+    assert any("add the whole of: nvidia-smi -q" in each.text for each in told(tmp_path, cut) if each.id == "gpu-ecc")
+    for driver, outcome in (("580.95.05", "pass"), ("580.119.02", "pass"), ("580.159.04", "unknown")):
+        text = of(FINE.replace(line, "")).replace("595.71.05", driver)
+        assert [one for one, _ in judged(tmp_path, "gpu-ecc", text)] == [outcome]
+    fabric = of(FINE.replace("    Fabric\n        State                             : N/A\n", "").replace(
+        "RTX PRO 6000 Blackwell Server Edition", "B200").replace("0x2BB510DE", "0x290110DE"))
+    for check in ("fabric-state", "fabric-manager"):
+        assert not [each for each in told(tmp_path, fabric) if each.id == check and "add the whole" in each.text]
+        assert judged(tmp_path, check, fabric) == [("unknown", "need-unknown")]
+
+
+_NONE = "|  No running processes found  |\n+------+\n"
+_ROWS = "|    0   N/A  N/A            4711      C   python3                                  1000MiB |\n+------+\n"
+
+
+@pytest.mark.parametrize(("below", "busy", "found"), [
+    (_NONE, {"draw": "80W"}, ("warn", "stuck-or-wedged")), (_NONE, {"draw": "598W"}, ("unknown", "processes-hidden")),
+    (_ROWS, {"draw": "598W"}, ("pass", "busy-with-process")), ("", {"draw": "598W"}, ("unknown", "unread")),
+    (_ROWS.replace("+------+\n", ""), {"draw": "598W"}, ("unknown", "unread"))])
+def test_the_tables_own_list_of_processes(tmp_path: Path, below: str, busy: dict[str, str],
+                                          found: tuple[str, str]) -> None:
+    assert judged(tmp_path, "gpu-ghost", table(row(busy="100%", **busy)) + below) == [found]
+
+
+def test_what_a_table_shows_of_heat_power_and_fans(tmp_path: Path) -> None:
+    assert judged(tmp_path, "gpu-temperature", table(row(heat="93C"))) == [("warn", "hot")]
+    assert judged(tmp_path, "gpu-temperature", table(row(heat="70C"))) == [("unknown", "unread")]
+    long = "NVIDIA RTX PRO 6000 Bl..."
+    low = table(row(name=long, limit="600W"), row(name=long, limit="300W", index=1, bus="07"))
+    assert ("warn", "below-others") in judged(tmp_path, "gpu-power-limit", low)
+    other = table(row(name=long, limit="600W"), row(name="NVIDIA RTX 4000", limit="300W", index=1, bus="07"))
+    assert "below-others" not in {code for _, code in judged(tmp_path, "gpu-power-limit", other)}
+    assert judged(tmp_path, "nvml-answers", table(row(), row(fan="ERR!", index=1, bus="07"))) == [
+        ("warn", "value-refused")]
+
+
+def test_mixed_models_are_named_with_their_counts(tmp_path: Path) -> None:
+    long = "NVIDIA RTX PRO 6000 Bl..."
+    text = table(row(name=long), row(name="NVIDIA H200", index=1, bus="07"), row(name=long, index=2, bus="08"))
+    (found,) = [each for each in told(tmp_path, text) if each.id == "nvml-answers"]
+    assert "2 x NVIDIA RTX PRO 6000 Bl..." in found.text and "1 x NVIDIA H200" in found.text
+    lines = drafted(gather(load_import(str(tmp_path)), None, True)).observations
+    assert any("2 x NVIDIA RTX PRO 6000 Bl..." in line and "1 x NVIDIA H200" in line for line in lines)

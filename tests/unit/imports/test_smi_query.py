@@ -19,7 +19,7 @@ from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
-from tunecheck.parsers.nvidia.nvml_keys import KEYS, LATER
+from tunecheck.parsers.nvidia.nvml_keys import KEYS, LATER, OF_TEXTS
 from tunecheck.parsers.nvidia.smi_query import parse_query
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -68,7 +68,8 @@ def test_xml_and_what_it_refuses() -> None:
     assert gpu["values"] == {
         "name": "NVIDIA H200", "persistence": False, "mig_mode": "enabled", "mig_pending": "enabled",
         "recovery_action": 4, "ids": "10de:2335", "link_width": 8, "clocks_event_reasons": 4, "remap_pending": True,
-        "remapped_correctable": 1, "fabric_state": "in_progress", "processes": [{"pid": 99, "used_mib": 12}]}
+        "remapped_correctable": 1, "fabric_state": "in_progress", "processes": [{"pid": 99, "used_mib": 12}],
+        "whole_report": True}
     assert gpu["errors"] == {
         "temperature_c": "UNKNOWN", "fabric_status": "GPU_IS_LOST", "power_draw_mw": "not understood: '-104.61 W'",
         "power_limit_mw": "not understood: '700.00'"}
@@ -109,7 +110,7 @@ def test_damaged_reports(edits: list[tuple[str, int, int, str]]) -> None:
     for source in (TEXT, OLD, XML):
         document = parse_query([damaged(source, edits)])
         for gpu in (document or {"gpus": []})["gpus"]:
-            assert set(gpu["values"]) | set(gpu["errors"]) <= set(KEYS)
+            assert set(gpu["values"]) | set(gpu["errors"]) <= {*KEYS, *OF_TEXTS}
             assert not set(gpu["values"]) & set(gpu["errors"])
             for value in gpu["values"].values():
                 assert type(value) is not int or 0 <= value < 10 ** 16

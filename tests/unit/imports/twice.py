@@ -70,6 +70,7 @@ _ENGINE = """INFO 05-22 14:12:31 [api_server.py:12] vLLM API server version 0.8.
 INFO 05-22 14:12:32 [core.py:58] Initializing a V1 LLM engine (v0.8.5) with config: tensor_parallel_size=2
 INFO 05-22 14:12:33 vLLM is using nccl==2.21.5
 """
+_LINKS = "GPU 0: NVIDIA B200 (UUID: GPU-11111111-aaaa)\n\t Link 0: 50 GB/s\n\t Link 1: %s\n"
 _LSCPU = ("Architecture:             x86_64\n  CPU op-mode(s):         64-bit\nCPU(s):                   8\n"
           "  On-line CPU(s) list:    %s\nThread(s) per core:       1\nSocket(s):                1\n")
 _QUERY = smi_texts.TEXT
@@ -103,6 +104,7 @@ TWICE: dict[str, tuple[str, str]] = {
     "nvidia-smi -q": (_QUERY, smi_texts.TEXT),
     "nvidia-smi -L": ("GPU 0: NVIDIA H200 (UUID: GPU-11111111-aaaa)\nGPU 1: NVIDIA H200 (UUID: GPU-22222222-aaaa)\n",
                       "GPU 0: NVIDIA H200 (UUID: GPU-11111111-aaaa)\n"),
+    "nvidia-smi nvlink -s": (_LINKS % "50 GB/s", _LINKS % "<inactive>"),
     "NCCL log": (_NCCL, _NCCL.replace("via P2P/CUMEM", "via SHM/direct/direct")),
     "engine log": (_ENGINE + "INFO 05-22 14:12:34 disable_custom_all_reduce=True\n", _ENGINE + _REFUSED),
     "lscpu": (_LSCPU % "0-7", _LSCPU % "0-6\n  Off-line CPU(s) list:   7"),

@@ -27,7 +27,7 @@ _OLDER = "not in it: recorded by an earlier version"
 _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 #: What every board tells or does not have. An error in place of one of them may be a sensor; of two, the board is ill.
 _VITAL = ("name", "persistence", "pstate", "temperature_c", "power_draw_mw", "memory_used_mib", "clock_sm_mhz",
-          "utilization_gpu")
+          "utilization_gpu", "fan_percent")
 
 
 def cut_off(reason: Reason | None) -> bool:

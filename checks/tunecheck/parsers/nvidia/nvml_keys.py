@@ -4,7 +4,7 @@ Sources: nvml.h of driver 580 and 595; the same names are filled from the texts 
 
 from __future__ import annotations
 
-__all__ = ["KEYS", "LATER"]
+__all__ = ["KEYS", "LATER", "OF_TEXTS"]
 
 #: key -> (unit, what it is)
 KEYS = {
@@ -33,6 +33,7 @@ KEYS = {
     "tpc_repair_pending": ("bool", "a repair of a TPC waits for a reset"),
     "unrepairable_memory": ("bool", "memory that cannot be repaired"),
     "temperature_c": ("degrees C", "GPU core"),
+    "fan_percent": ("percent", "fan speed; boards without a fan have none"),
     "temperature_slowdown_c": ("degrees C", "where hardware slows down"),
     "temperature_shutdown_c": ("degrees C", "where hardware shuts down"),
     "power_draw_mw": ("mW", "now"),
@@ -60,6 +61,7 @@ KEYS = {
     "link_width": ("lanes", "now"),
     "link_width_max": ("lanes", "highest of board and slot together"),
     "replay_counter": ("count", "PCIe replays since the driver was loaded"),
+    "replay_rollovers": ("count", "times that PCIe replayed the same packets over and over, since then"),
     "recovery_action": ("number", "0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset"),
     "fabric_state": ("text", "not_supported, not_started, in_progress or completed"),
     "fabric_status": ("text", "NVML's status of the registration: SUCCESS or an error"),
@@ -67,6 +69,11 @@ KEYS = {
     "nvlinks_active": ("count", "NVLinks that are up"),
     "processes": ("list", "[{pid, used_mib (or null)}] with a context on this GPU"),
 }
+#: Keys that only a text of nvidia-smi fills.
+OF_TEXTS = {
+    "name_begin": ("text", "the beginning of a product name that the plain table cut"),
+    "whole_report": ("bool", "the report shows every GPU that it counts, and this one to its end"),
+}
 #: Keys that recordings of earlier versions do not have.
 LATER = ("retire_pending", "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending",
-         "unrepairable_memory", "power_limit_enforced_mw", "fabric_health")
+         "unrepairable_memory", "power_limit_enforced_mw", "fabric_health", "replay_rollovers", "fan_percent")

@@ -16,7 +16,8 @@ _BOARD = (*_SAME, "name", "vbios")
 _HIGH = frozenset((
     "ecc_volatile_corrected", "ecc_volatile_uncorrected", "ecc_aggregate_corrected", "ecc_aggregate_uncorrected",
     "remapped_correctable", "remapped_uncorrectable", "remap_pending", "remap_failed", "temperature_c",
-    "replay_counter", "recovery_action", "bar1_used_mib", "clock_sm_mhz", "link_gen_board", "retire_pending",
+    "replay_counter", "replay_rollovers", "recovery_action",
+    "bar1_used_mib", "clock_sm_mhz", "link_gen_board", "retire_pending",
    "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory"))
 _LOW = frozenset((
     "link_gen_max", "link_width", "link_width_max", "bar1_total_mib", "memory_total_mib", "temperature_slowdown_c",
@@ -28,6 +29,11 @@ _MOMENT = ("pstate", "utilization_gpu", "processes", "link_gen", "utilization_me
            "memory_used_mib", "clock_memory_mhz")
 #: Those by which two moments are told apart; watts and MiB always differ a little.
 _STATE = _MOMENT[:4]
+#: Of two of these words the one that stands farther behind is the worse one where nothing else is declared.
+_WORDS = {"mig_mode": ("disabled", "enabled"), "mig_pending": ("disabled", "enabled"),
+          "ecc_mode": ("enabled", "disabled"), "ecc_pending": ("enabled", "disabled"),
+          "compute_mode": ("default", "exclusive_thread", "exclusive_process", "prohibited"),
+          "addressing_mode": ("none", "ATS", "HMM")}
 _FABRIC = ("completed", "not_supported", "in_progress", "not_started")
 #: Refusals that are a fault. Others (not supported, no permission) say nothing against a value of another text.
 _FAULTS = ("UNKNOWN", "GPU_IS_LOST", "RESET_REQUIRED", "TIMEOUT")
@@ -141,6 +147,8 @@ def _of_two(key: str, one: Any, other: Any) -> Any:
         return one | other
     if key == "name":
         return max(one, other, key=len)
+    if key in _WORDS and one in _WORDS[key] and other in _WORDS[key]:
+        return max(one, other, key=_WORDS[key].index)
     if key == "fabric_state":
         return max(one, other, key=_FABRIC.index)
     if key == "fabric_health":

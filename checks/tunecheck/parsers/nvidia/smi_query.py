@@ -89,15 +89,17 @@ _PLACES: Dict[str, Tuple[Read, Tuple[str, ...]]] = {
     "link_gen_board": (_COUNT, (_GEN + "device_max", _XML_GEN + "max_device_link_gen")),
     "link_width": (number("x"), (_WIDTH + "current", _XML_WIDTH + "current_link_width")),
     "link_width_max": (number("x"), (_WIDTH + "max", _XML_WIDTH + "max_link_width")),
+    "replay_rollovers": (_COUNT, ("pci/replay_number_rollovers", "pci/replay_rollover_counter")),
+    "fan_percent": (_PERCENT, ("fan_speed",)),
     "replay_counter": (_COUNT, ("pci/replays_since_reset", "pci/replay_counter")),
     "recovery_action": (word(_ACTIONS), ("gpu_recovery_action",)),
     "fabric_state": (word({"not supported": "not_supported", "not started": "not_started",
                             "in progress": "in_progress", "completed": "completed"}), ("fabric/state",)),
     "fabric_status": (lambda value: text(value).upper().replace(" ", "_"), ("fabric/status",)),
 }
-#: The branch of drivers by which every report shows these lines.
-_SINCE = {"sram_threshold_exceeded": 580, "channel_repair_pending": 580, "tpc_repair_pending": 580,
-          "unrepairable_memory": 580}
+#: The driver before which no report shows these lines. 580.119.02 lacks the last one, and 580.159.04 has it.
+_SINCE = {"sram_threshold_exceeded": (580,), "channel_repair_pending": (580,), "tpc_repair_pending": (580,),
+          "unrepairable_memory": (580, 120)}
 #: Sums, in the wording of three ages; every part of one wording has to be there.
 _ECC = {"corrected": (("sram_correctable", "dram_correctable"), ("single_bit/total",)),
         "uncorrected": (("sram_uncorrectable_parity", "sram_uncorrectable_sec_ded", "dram_uncorrectable"),
@@ -118,7 +120,11 @@ def told(text: str) -> Dict[str, Any]:
     for bdf, why in found.lost:
         if bdf not in gpus:
             gpus[bdf] = {"values": {}, "errors": dict.fromkeys(KEYS, refusal(why) or "UNKNOWN")}
-    return {"driver": driver, "attached": _attached(found), "gpus": gpus}
+    attached = _attached(found)
+    for bdf, gpu in gpus.items() if len(gpus) == attached else ():
+        if found.processes.get(bdf) is not None:        # the report goes on to its end
+            gpu["values"]["whole_report"] = True
+    return {"driver": driver, "attached": attached, "gpus": gpus}
 
 
 def _version(found: SmiTree) -> str:
@@ -143,7 +149,7 @@ def _gpu(leaves: Dict[str, str], processes: Optional[List[Tuple[str, str]]], dri
         _keep(values, errors, "recovery_action", lambda: _reset_status(leaves))
     for key, since in _SINCE.items():
         # A report of an earlier driver is whole without them.
-        if key not in values and driver and int(driver.split(".")[0]) < since:
+        if key not in values and driver and tuple(map(int, driver.split("."))) < since:
             errors.setdefault(key, "NOT_SUPPORTED")
     _keep(values, errors, "clocks_event_reasons", lambda: _reasons(leaves))
     _keep(values, errors, "fabric_health", lambda: of_report(leaves, driver))

@@ -20,6 +20,9 @@ _FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(\S+) +\| +([0-9A-Fa-f]{4,8}:[0-9
                r"\S+ +\| +(\S+) +\|")
 _SECOND = regex(r"^\| ?\S+ +(\S+) +(\S+) +(\S+) ?/ *(\S+) +\| +(\S+) ?/ *(\S+) +\| +(\S+) +(\S.*?) +\|")
 _THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A|\S+!)(\*?) +\|")
+_FAN_REFUSED = regex(r"^\| ?\S+! +\S+ +\S+ ")
+#: A process; before driver 450 without the columns of MIG.
+_PROCESS = regex(r"^\| +(\d{1,3}) +(?:\S+ +\S+ +)?(\d{1,9}) +[CGM+]{1,3} +.*? +(\d{1,9}MiB|N/A|\S+) +\|$")
 #: A row of a GPU, be it readable or not.
 _ROW = regex(r"^\|.{0,120}\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\b")
 #: Errors of several words, as one word. nvidia-smi itself has "ERR!" for all of them in most columns.
@@ -43,6 +46,7 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
     for number, line in enumerate(lines):
         if "Processes:" in line[:400]:
             ended = True
+            _add_processes(gpus, lines[number + 1:])
             break
         first = _FIRST.match(_plain(line))
         if first and len(gpus) < _MOST:
@@ -68,10 +72,12 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
 def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
     values: Dict[str, Any] = {}
     errors: Dict[str, str] = {}
-    # A name that does not fit ends in "...": it is none then.
+    # A name that does not fit ends in "...": only its beginning is known then.
     if first.group(2).endswith("!"):
         _keep(values, errors, "name", None, first.group(2))
-    elif not first.group(2).endswith("..."):
+    elif first.group(2).endswith("..."):
+        values["name_begin"] = first.group(2)[:-3]
+    else:
         values["name"] = first.group(2)
     _keep(values, errors, "persistence", {"On": True, "Off": False}.get(first.group(3)), first.group(3))
     faults = first.group(5)
@@ -82,6 +88,8 @@ def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
         if faults.endswith("!"):
             _keep(values, errors, "ecc_volatile_uncorrected", None, faults)
     second = _SECOND.match(following[0]) if following else None
+    if following and _FAN_REFUSED.match(following[0]):
+        errors["fan_percent"] = "UNKNOWN"
     if second:
         heat, state, draw, limit, used, total, busy, mode = second.groups()
         _keep(values, errors, "temperature_c", _number(heat, "C"), heat)
@@ -104,6 +112,25 @@ def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
     domain, rest = first.group(4).lower().split(":", 1)
     return {"bdf": "%04x:%s" % (int(domain, 16), rest), "index": int(first.group(1)), "values": values,
             "errors": errors}
+
+
+def _add_processes(gpus: List[Dict[str, Any]], lines: List[str]) -> None:
+    """Add the list of processes to every GPU: all of them below the table, to its end."""
+    found: Dict[int, List[Dict[str, Any]]] = {}
+    told = False
+    for line in lines:
+        line = line[:400].rstrip()
+        row = _PROCESS.match(line)
+        if row:
+            used = row.group(3)
+            found.setdefault(int(row.group(1)), []).append({"pid": int(row.group(2)), "used_mib": _number(used, "MiB")})
+        elif "No running processes found" in line:
+            told = True
+        elif line.startswith("+-") and (found or told):
+            for gpu in gpus:
+                gpu["values"]["processes"] = found.get(gpu["index"], [])
+                gpu["errors"].pop("processes", None)
+            return
 
 
 def _keep(values: Dict[str, Any], errors: Dict[str, str], key: str, value: Any, shown: str) -> None:

@@ -24,10 +24,20 @@ CODES = {
 }
 #: B200 and B300: their switches are reached by InfiniBand's management datagrams.
 BOARDS = ("10de:2901", "10de:3182")
+_NAMES = ("NVIDIA B200", "NVIDIA B300")
+
+
+def _boards(case: Case) -> list[str]:
+    """Return the boards that need the modules: by the PCI tree, and without it by what nvidia-smi says they are."""
+    topology, nvml = case.snapshot.topology, case.snapshot.nvml.value
+    if topology.accelerators.value is not None or nvml is None:
+        return [device.bdf for device in topology.devices if device.ids in BOARDS]
+    return [gpu.bdf for gpu in nvml.gpus
+            if gpu.values.get("ids") in BOARDS or str(gpu.values.get("name")).startswith(_NAMES)]
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    boards = [device for device in case.snapshot.topology.devices if device.ids in BOARDS]
+    boards = _boards(case)
     loaded, states = case.host.hgx.loaded, from_driver.fabric(case)
     bare = [name for name, fact in loaded.items() if fact.value is False]
     unread = next((fact for fact in loaded.values() if not fact.known), None)

@@ -71,8 +71,8 @@ def judge(case: Case) -> Iterator[Finding]:
     unread = from_driver.fabric_unread(case)
     if unread and not set(states.values()) - {"completed"}:
         yield Finding(_ID, "need-unknown", "fabric", "unknown", "effective",
-                      f"whether {unread} hangs on an NVSwitch is not told: no "
-                      "fabric state; add the whole of: nvidia-smi -q", evidence=(nvml.source,))
+                      f"whether {unread} hangs on an NVSwitch is not told: {from_driver.fabric_missing(case)}",
+                      evidence=(nvml.source,))
     elif not set(states.values()) - {"completed"} and (unsaid := from_driver.fabric_unsaid(case)):
         parts = some([f"{bdf}: {what}" for bdf, what in unsaid.items()], 3)
         yield Finding(_ID, "health-unknown", ", ".join(unsaid), "unknown", "effective",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ...facts.snapshot import Snapshot
+from ...model.fact import Absence
 from ...util.at_first_use import dataclass
 from ...util.text import some
 from ..codes import LOG_UNREAD, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
 from . import from_log
 
-__all__ = ["Errors", "errors", "latched", "uncounted"]
+__all__ = ["Errors", "errors", "latched", "replayed", "uncounted"]
 
 _UNCORRECTABLE = ("nonfatal", "fatal")
 
@@ -45,6 +46,27 @@ def errors(case: Case) -> Errors:
     return Errors(tuple(text for key, text in shown.items() if key[1] in _UNCORRECTABLE),
                   tuple(text for key, text in shown.items() if key[1] not in _UNCORRECTABLE),
                   before is not None, note, len(now), absent[0] if absent else None, not now and not absent)
+
+
+#: Replays since the driver was loaded that a sound link does not reach where its neighbours stay far below.
+_MANY, _TIMES = 1000, 100
+
+
+def replayed(case: Case) -> tuple[tuple[str, ...], str]:
+    """Return what NVML or nvidia-smi tells of GPUs whose link replays packets as no sound one does, "0000:03:00.0 12
+    replays, 3 rollovers"; and the GPUs whose rollovers are not told though they replay."""
+    gpus = case.snapshot.nvml.value.gpus if case.snapshot.nvml.value else ()
+    counts = {gpu.bdf: gpu.number("replay_counter").value or 0 for gpu in gpus}
+    least = min(counts.values(), default=0) if len(counts) > 1 else 0
+    wrong, unread = [], []
+    for gpu in gpus:
+        rollovers, count = gpu.number("replay_rollovers"), counts[gpu.bdf]
+        if rollovers.value or (count >= _MANY and count >= _TIMES * max(least, 1)):
+            more = "" if rollovers.value is None else f", {rollovers.value} rollovers"
+            wrong.append(f"{gpu.bdf} {count} replays{more}")
+        elif count and rollovers.absence is Absence.NOT_READ:
+            unread.append(gpu.bdf)
+    return tuple(wrong), ", ".join(unread)
 
 
 #: Set on healthy machines, too: a probe for a device that is not there ends in an unsupported request.

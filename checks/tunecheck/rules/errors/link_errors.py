@@ -9,7 +9,7 @@ from ...util.text import some
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_ACCELERATOR, UNREAD
 from ..context import Case
-from .error_counts import errors, latched, uncounted
+from .error_counts import errors, latched, replayed, uncounted
 
 CHECK = Check(
     "link-errors", "no PCIe error at any hop, as differences with --since",
@@ -20,6 +20,7 @@ CODES = {
     "uncorrectable-since-boot": "A counter of uncorrectable errors is not 0; when they came is not known.",
     "corrected-growing": "Corrected errors came since the earlier recording.",
     "corrected-since-boot": "A counter of corrected errors is not 0; how fast it grows is not known.",
+    "replayed": "NVML or nvidia-smi shows a link that replays packets as no sound one does.",
     "errors-latched": "There are no counters, and a hop has latched an error.",
     "nothing-latched": "There are no counters, and no hop has latched an error.",
     "no-counters": "The kernel keeps no error counters.",
@@ -34,7 +35,8 @@ _AGAIN = "counts since boot: for how fast they grow give an earlier recording of
 def judge(case: Case) -> Iterator[Finding]:
     counts = errors(case)
     hard, soft, held = some(counts.hard, 6, ", "), some(counts.soft, 6, ", "), ""
-    if not case.snapshot.topology.devices:
+    again, unread = replayed(case) if not counts.since else ((), "")
+    if not case.snapshot.topology.devices and not again:
         code, outcome, text = NO_ACCELERATOR, "skip", "no accelerator found"
     elif counts.hard:
         code, outcome = ("uncorrectable-growing", "fail") if counts.since else ("uncorrectable-since-boot", "warn")
@@ -42,6 +44,12 @@ def judge(case: Case) -> Iterator[Finding]:
     elif counts.soft and counts.since:
         code, outcome = "corrected-growing", "warn"
         text = f"corrected errors since the earlier recording: {soft}"
+    elif again:
+        code, outcome, held = "replayed", "warn", some(again, 6, ", ")
+        text = f"the link of a GPU replays packets: {held} (since the driver was loaded)"
+    elif unread:
+        code, outcome = UNREAD, "unknown"
+        text = f"{unread} replayed packets, and how often over and over (rollovers) is not told"
     elif counts.reason and (state := latched(case)) is not None:
         code, outcome, text, held = state
     elif counts.reason:
@@ -56,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         code, outcome = "ok", "pass"
         text = f"no PCIe error in {counts.read} counters" + " since then" * counts.since
-    fix = _FIX if outcome in ("fail", "warn") and (hard or soft or counts.reason) else None
+    fix = _FIX if outcome in ("fail", "warn") and (hard or soft or again or counts.reason) else None
     observed = ", ".join(each for each in (*counts.hard, *counts.soft, held) if each)
     yield Finding(_ID, code, "error counters", outcome, "behaviour", counts.note + text, observed or "0",
                   "no new error", ("aer_dev_*", "NVML replay_counter"), fix)

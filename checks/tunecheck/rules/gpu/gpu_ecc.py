@@ -12,6 +12,7 @@ from ..check import Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
 from ..nvidia.from_nvml import Unread, Verdict, each, maybe, smi, word
+from ..nvidia.posted_gpus import whole_or_add
 
 CHECK = Check(
     "gpu-ecc", "ECC is on, and no memory error was uncorrectable",
@@ -103,7 +104,7 @@ def _missing(gpu: Gpu) -> Iterator[str]:
     facts = {key: gpu.fact(key) for key in _KEYS}
     absent = [key for key, fact in facts.items() if fact.absence is Absence.NOT_READ]
     if absent:
-        yield f"{', '.join(absent)} is not in the report; add the whole of: nvidia-smi -q"
+        yield f"{', '.join(absent)} is not in the report{whole_or_add(gpu)}"
     unread: dict[str, list[str]] = {}
     for key, fact in facts.items():
         sound = (maybe(gpu, key, _MOST) is not None if key in _COUNTS else

@@ -22,6 +22,7 @@ CODES = {
     "default-unknown": "The power limit can be read; neither specification nor board has another to compare it with.",
     "out-of-range": "The declared power limit is outside the range of the board.",
     "differs": "The power limit is not the declared one.",
+    "below-others": "The power limit is lower than that of another GPU of the same model, and no default is told.",
     "not-in-force": "Another power limit is in force than the one that is set: something else caps the GPU.",
     "below-default": "The power limit is below the board's default, and nothing is declared.",
 }
@@ -38,8 +39,22 @@ _CAPPED = ("what caps it (platform, power brake, temperature) is not set by -pl;
 def judge(case: Case) -> Iterator[Finding]:
     wanted = case.spec.gpu.power_limit_watts
 
+    highest: dict[tuple[object, ...], int] = {}
+    for other in case.snapshot.nvml.value.gpus if case.snapshot.nvml.value else ():
+        if model := _model(other):
+            highest[model] = max(maybe(other, "power_limit_mw", _MOST) or 0, highest.get(model, 0))
+
     def look(gpu: Gpu) -> Verdict:
         known, asked = board_of(case, gpu), number(gpu, "power_limit_mw", _MOST, 1) // 1000
+        others = highest.get(_model(gpu), 0) // 1000
+        if wanted is None and asked < others and not (known and known.power_default_w) \
+                and "power_limit_default_mw" not in gpu.values:
+            # "NVIDIA RTX PRO 6000 Blac..." may be the Max-Q, whose default is half of the others'.
+            more = "" if gpu.values.get("name") else ", as far as the name is shown; another variant may have less"
+            return Verdict("below-others", "warn", f"the power limit is set to {asked} W, and another GPU of this "
+                           f"model has {others} W{more}", f"{asked} W", f"{others} W",
+                           ("see Default Power Limit: ", run("nvidia-smi -i {gpus} -q -d POWER"),
+                            "; where it is higher, ", *smi(f"-pl {others}")))
         limit, unread = _in_force(gpu, asked)
         low, high = _range(gpu, known)
         span = f"{low or '?'} to {high or '?'} W"
@@ -79,6 +94,12 @@ def _in_force(gpu: Gpu, asked: int) -> tuple[int, Unread | None]:
         why = fact.reason or f"a senseless {str(fact.value)[:40]!r}"
         return asked, Unread(UNREAD, "unknown", f"the power limit is set to {asked} W, and which one is in force is "
                              f"not known ({why})", f"NVML {key}", fact.absence)
+
+
+def _model(gpu: Gpu) -> tuple[object, ...]:
+    """Return what GPUs of one model have in common, as far as a text shows it; () where no name is told."""
+    name = gpu.values.get("name") or gpu.values.get("name_begin")
+    return (str(name), str(gpu.values.get("memory_total_mib"))) if name else ()
 
 
 def _watts(gpu: Gpu, end: str) -> int | None:

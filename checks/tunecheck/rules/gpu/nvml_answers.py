@@ -12,6 +12,7 @@ from ..context import Case
 from ..driver.nvml_remedies import LOST, SENSOR, STUCK, unanswered
 from ..driver.smi_refused import refused
 from ..nvidia import wanted_driver
+from ..nvidia.posted_gpus import counted_names, given_names
 
 CHECK = Check(
     "nvml-answers", "the driver's library answers for every GPU",
@@ -60,9 +61,15 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"NVML does not list {', '.join(unlisted)}, which the driver has", "not listed", "an answer",
                       (nvml.source,), LOST)
     elif nvml.value.gpus and not troubles:
-        yield Finding(_ID, "ok", "NVML", "pass", "effective", f"NVML answers for {count} GPUs")
+        yield Finding(_ID, "ok", "NVML", "pass", "effective", f"NVML answers for {count} GPUs{_models(case)}")
     elif not nvml.value.gpus and not nvml.value.errors:
         yield wanted_driver.no_gpu(case, _ID)
+
+
+def _models(case: Case) -> str:
+    """Return which models the GPUs are, "" where they are of one: what one board does says little about another."""
+    names = given_names(case.snapshot)
+    return f" of several models: {counted_names(names)}" if len(set(names)) > 1 else ""
 
 
 def _troubles(case: Case, boards: set[str], named: set[str | None]) -> Iterator[Finding]:

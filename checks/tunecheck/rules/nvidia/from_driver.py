@@ -16,9 +16,10 @@ from ..codes import NO_DRIVER, UNREAD
 from ..context import Case
 from . import wanted_driver
 from .nvlinks import always_switched
+from .posted_gpus import whole_or_add
 
-__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_unread", "fabric_unsaid", "hold", "loaded", "not_asked",
-           "nothing", "parts", "unread", "without"]
+__all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_missing", "fabric_unread", "fabric_unsaid", "hold", "loaded",
+           "not_asked", "nothing", "parts", "unread", "without"]
 
 #: Nothing says it; any other reason is the driver's own answer.
 _UNSAID = (Absence.NOT_READ, Absence.NOT_SUPPORTED, Absence.OLDER, Absence.NOT_IN_IMPORT, Absence.NOT_UNDERSTOOD,
@@ -151,6 +152,13 @@ def fabric_unread(case: Case) -> str:
     told = case.snapshot.nvml.value
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
     return ", ".join(gpu.bdf for gpu in (told.gpus if told else ()) if _fabric_open(gpu, ids.get(gpu.bdf)))
+
+
+def fabric_missing(case: Case) -> str:
+    """Return why it is not known whether GPUs hang on an NVSwitch, and what would tell it."""
+    told = case.snapshot.nvml.value
+    ends = {whole_or_add(gpu) for gpu in (told.gpus if told else ())}
+    return f"no fabric state in the report{min(ends, key=len, default='')}"
 
 
 def _fabric_open(gpu: Gpu, ids: str | None) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ...facts.nvidia.nvml import Gpu
 from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
-__all__ = ["counted_names", "given_names", "gpu_count", "gpu_count_text", "maybe_more", "nvlink_words"]
+__all__ = ["counted_names", "given_names", "gpu_count", "gpu_count_text", "maybe_more", "nvlink_words", "shown_name",
+           "whole_or_add"]
 
 
 def gpu_count(case: Case) -> int:
@@ -32,6 +34,14 @@ def maybe_more(case: Case) -> bool:
     return nvml is not None and nvml.error("gpus") is not None
 
 
+def whole_or_add(gpu: Gpu) -> str:
+    """Return the end of a sentence about what a text of nvidia-smi -q does not show of this GPU. Of one that is given
+    whole no more is asked: its driver does not show it."""
+    if gpu.values.get("whole_report") is True:
+        return ", which is whole: this driver does not show it there; on the box run: sudo tunecheck record"
+    return "; add the whole of: nvidia-smi -q"
+
+
 def gpu_count_text(case: Case) -> str:
     """Return which text counts how many GPUs: ``nvidia-smi topo -m has 8 GPUs``; "" where no text counts them."""
     posted = case.snapshot.posted
@@ -46,12 +56,18 @@ def gpu_count_text(case: Case) -> str:
     return ""
 
 
+def shown_name(gpu: Gpu) -> str:
+    """Return a GPU's name; one that a table cut ends in "..."; "" where none is told."""
+    begin = gpu.values.get("name_begin")
+    return str(gpu.values.get("name") or (f"{begin}..." if begin else ""))
+
+
 def given_names(snapshot: Snapshot) -> list[str]:
     """Return the boards' names by `nvidia-smi -L`, else by nvidia-smi's table or -q, else by nccl-tests. [] where no
     text names them."""
     posted, nvml = snapshot.posted, snapshot.nvml.value
     listed = [name for _, name in posted.names]
-    asked = [str(gpu.values["name"]) for gpu in nvml.gpus if gpu.values.get("name")] if nvml else []
+    asked = [name for gpu in (nvml.gpus if nvml else ()) if (name := shown_name(gpu))]
     tested = next(([rank.name for rank in test.ranks] for test in posted.tests if test.ranks), [])
     return listed or asked or tested
 
