@@ -9,7 +9,7 @@ from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
-__all__ = ["counted_names", "given_names", "gpu_count_text", "nvlink_words"]
+__all__ = ["counted_names", "given_names", "gpu_count", "gpu_count_text", "nvlink_words"]
 
 
 def gpu_count_text(case: Case) -> str:
@@ -24,6 +24,18 @@ def gpu_count_text(case: Case) -> str:
         count = len({a for a, _ in table})
         return f"nvidia-smi topo -p2p {letter if letter != '?' else ''}".strip() + f" has {_gpus(count or 1)}"
     return ""
+
+
+def gpu_count(case: Case) -> tuple[str, int, bool] | None:
+    """Return which text of the driver counts how many GPUs, and whether these are the least that there are (the text is
+    cut). None where no text counts them; a tree drawn by lspci is none of the driver's."""
+    posted = case.snapshot.posted
+    table = posted.table.value
+    if table is not None and not any(table.labels):
+        return table.source, len(table.labels), table.cut
+    if posted.names:
+        return "nvidia-smi -L", len(posted.names), False
+    return None
 
 
 def given_names(snapshot: Snapshot) -> list[str]:
