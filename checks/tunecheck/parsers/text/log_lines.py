@@ -27,7 +27,7 @@ _MAX_LINE = 2000
 # Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
 KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
             r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia"
-            r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP|task:.{1,64}? state:")
+            r"|EDAC |pciehp: |ut of memory|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP|task:.{1,64}? state:")
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
     r"(?:[a-z0-9]{1,10}\s{0,6}:[a-z]{1,8}\s{0,6}:\s)?"          # dmesg -x: facility and level
