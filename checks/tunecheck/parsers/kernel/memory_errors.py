@@ -14,7 +14,7 @@ from ..text.log_lines import Line
 
 __all__ = ["HostError", "MemoryErrors"]
 
-_EDAC = regex(r"EDAC (?P<where>[A-Za-z_-]{1,20} ?\d{0,4}): (?:(?P<count>\d{1,9}) )?(?P<kind>UE|CE)\b(?P<place> .{0,120})?")
+_EDAC = regex(r"EDAC (?P<where>[A-Za-z_-]{1,20} ?\d{0,4}): (?:(?P<count>\d{1,9}) )?(?P<kind>UE|CE)\b")
 _MCE = regex(r"(?:mce: )?\[Hardware Error\]: (?P<where>CPU \d{1,5}): Machine Check(?: Exception)?: [0-9a-f]{1,4} "
              r"Bank (?P<bank>\d{1,4}): (?P<status>[0-9a-f]{16})")
 _OOM = regex(r"(?:Memory cgroup out|Out) of memory(?: \([a-z_ ]{1,40}\))?: Kill(?:ed)? process (?P<pid>\d{1,10}),? "

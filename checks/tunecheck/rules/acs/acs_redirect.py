@@ -28,8 +28,8 @@ CHECK = Check(
 )
 CODES = {
     "redirects": "A port between two accelerators redirects their traffic up to the root complex.",
-    "redirects-nothing": "A port redirects, and NVIDIA's own driver never allows peer access between the boards that it "
-                         "lies between: nothing is lost.",
+    "redirects-nothing": "A port redirects, and NVIDIA's own driver never allows peer access between the boards that "
+                         "it lies between: nothing is lost.",
     "path-hidden": "The machine shows no port above the accelerators, and the specification asks for none.",
     "no-port-between": "No port lies between the accelerators and their nearest common bridge: nothing can redirect.",
     "no-acs-capability": "The port has no ACS capability, so it cannot redirect.",

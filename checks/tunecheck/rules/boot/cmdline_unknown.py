@@ -9,8 +9,8 @@ from itertools import islice
 
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import words
-from ...parsers.kernel.param_conflicts import clash, split
 from ...parsers.kernel.kernel_params import INEFFECTIVE, VALUES, name_of, unparsed
+from ...parsers.kernel.param_conflicts import clash, split
 from ...spec.frozen import declared_tokens
 from ...util.text import some
 from ..check import Check, Family, Heading
@@ -85,8 +85,8 @@ def _apart(case: Case, line: tuple[str, ...], source: str) -> Iterator[Finding]:
         for later in placed[at + 1:]:
             why = clash(word, later)
             if why and not {word, later} & declared:
-                yield Finding(_ID, "contradict", f"{word[:100]} {later[:100]}", "warn", "effective", f"{word[:100]} and "
-                              f"{later[:100]} contradict each other: {why}", f"{word[:100]} {later[:100]}",
+                yield Finding(_ID, "contradict", f"{word[:100]} {later[:100]}", "warn", "effective", f"{word[:100]} "
+                              f"and {later[:100]} contradict each other: {why}", f"{word[:100]} {later[:100]}",
                               "one of them", (source,), _REMOVE)
 
 

@@ -22,7 +22,8 @@ CODES = {
     "not-handled-by-kernel": "The kernel log holds no PCIe error, and the kernel does not handle them.",
 }
 _ID = CHECK.id
-_CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained": "contained-error", "link-down": "link-down"}
+_CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained": "contained-error",
+          "link-down": "link-down"}
 _LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
                place=Place.MACHINE)
 

@@ -21,10 +21,10 @@ CODES = {
 _ID = CHECK.id
 _KINDS = {"uncorrected": ("uncorrected-error", "fail", "uncorrected error"),
           "corrected": ("corrected-error", "warn", "corrected error")}
-_MODULE = Remedy("find the memory module by the message and the BMC's log, and replace it; a processor's bank is told by "
-                 "the maker's tools (rasdaemon)", place=Place.MACHINE)
-_OOM = Remedy.typed("see what took the memory (`sudo journalctl -k -b -g oom`): an engine that pins host memory for its "
-                    "cache, or a container's limit; what was killed has to be started again")
+_MODULE = Remedy("find the memory module by the message and the BMC's log, and replace it; a processor's bank is told "
+                 "by the maker's tools (rasdaemon)", place=Place.MACHINE)
+_OOM = Remedy.typed("see what took the memory (`sudo journalctl -k -b -g oom`): an engine that pins host memory for "
+                    "its cache, or a container's limit; what was killed has to be started again")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -38,8 +38,8 @@ def judge(case: Case) -> Iterator[Finding]:
         if error.kind not in _KINDS:
             times = f" {error.count} times{last}" if error.count > 1 else ""
             yield Finding(_ID, "killed-for-memory", error.where, "warn", "behaviour", f"the kernel killed {error.where}"
-                          f"{times}{from_log.at(error.last)}: memory ran out", str(error.count), "no such kill since boot",
-                          evidence, _OOM)
+                          f"{times}{from_log.at(error.last)}: memory ran out", str(error.count), "no such kill since "
+                          "boot", evidence, _OOM)
             continue
         code, outcome, words = _KINDS[error.kind]
         yield Finding(_ID, code, error.where, outcome, "behaviour", f"{error.where}: {error.count} {words}"
