@@ -178,6 +178,8 @@ CHECKS: tuple[Check, ...] = (
           judges=("pcie.aer_owner",)),
     Check("iommu-fault", "the IOMMU refused no device its memory or its interrupts", Heading.KERNEL, 65, Family.ERRORS,
           happening=True),
+    Check("host-memory", "the host's memory is sound, and nothing was killed for want of it", Heading.KERNEL, 68,
+          Family.ERRORS, happening=True),
     Check("hung-task", "no task hung, and no CPU got stuck, in the kernel or in the NVIDIA driver", Heading.KERNEL, 70,
           Family.ERRORS, happening=True),
     Check("kernel-panic", "the kernel did not stop", Heading.KERNEL, 80, Family.ERRORS, happening=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tarfile
 from pathlib import Path
 
@@ -89,3 +90,30 @@ def test_the_line_that_says_what_to_add_names_what_each_finding_asks_for(tmp_pat
             said = advice.removeprefix("add the output of: ").partition(" (tells 1")[0] if "(tells 1" in advice else ""
             plain = asked.split(";")[0].rstrip(")").replace("lspci -vvv", "lspci -nnvvv")
             assert said == plain, (name, finding.id, finding.text)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("It says `NVRM: Xid (PCI:0000:41:00): 79, pid=1, GPU has fallen off the bus.` at night.\n", 'explain "Xid 79"'),
+    ("what is xid 119?\n", 'explain "Xid 119"'),
+    ("\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n", "lspci -nnvvv"),
+    ("index, name, pcie.link.gen.current, power.limit [W]\n0, NVIDIA H200, 5, 700.00 W\n", "nvidia-smi -q"),
+    ("[rank1]:[E1124 03:12:01.1 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout\n",
+     "NCCL_DEBUG=INFO")])
+def test_what_tells_too_little_says_what_tells_it(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "post.txt").write_text(text)
+    with pytest.raises(UsageError, match=re.escape(words)):
+        load_import(str(tmp_path))
+
+
+@pytest.mark.parametrize(("rows", "code"), [(3, "not-in-driver"), (4, ""), (5, "")])
+def test_a_gpu_that_one_text_has_and_another_lacks_is_lost(tmp_path: Path, rows: int, code: str) -> None:
+    tree = "".join(f"0{number}:00.0 3D controller [0302]: NVIDIA Corporation X [10de:2bb5] (rev a1)\n"
+                   "\tControl: I/O- Mem+\n\tKernel driver in use: nvidia\n\n" for number in range(3, 7))
+    names = [f"GPU{number}" for number in range(rows)]
+    table = "\t" + "\t".join(names) + "\tCPU Affinity\tNUMA Affinity\n" + "".join(
+        name + "\t" + "\t".join(" X " if name == other else "PIX" for other in names) + "\t0-31\t0\n" for name in names)
+    (tmp_path / "lspci.txt").write_text(tree)
+    (tmp_path / "topo.txt").write_text(table)
+    found = judge(Case(gather(load_import(str(tmp_path)), None, True), None, False, None, None), "preflight")
+    failed = [each.code for each in found if each.id == "accelerator-count" and each.outcome == "fail"]
+    assert failed == [code] * bool(code)

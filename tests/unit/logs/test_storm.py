@@ -33,7 +33,8 @@ def storm(front: str = FRONTS["dmesg"]) -> Iterator[str]:
         when += 0.0113
         bus, begin = BUSES[number % 3], front % when
         group = (f"{begin}pcieport 0000:{bus[0]}0:01.1: AER: Corrected error message received from 0000:{bus}:00.0\n"
-                 f"{begin}nvidia 0000:{bus}:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n"
+                 f"{begin}nvidia 0000:{bus}:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, "
+                 "(Receiver ID)\n"
                  f"{begin}nvidia 0000:{bus}:00.0:   device [10de:2bb1] error status/mask="
                  f"{'00001000' if number % 997 == 5 else '00000001'}/0000a000\n"
                  f"{begin}nvidia 0000:{bus}:00.0:    [ 0] RxErr                  (First)\n")

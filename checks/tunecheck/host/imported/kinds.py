@@ -59,6 +59,18 @@ _PATTERNS = (
     ("/proc/swaps", regex(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
 )
 
+_XID = regex(r"\bXid\b(?: \([^)\n]{0,60}\))?[ :#=]{1,3}(\d{1,3})\b", re.IGNORECASE)
+#: What people paste that tells too little, and what tells it.
+_HINTS = (
+    (regex(r"^\s*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl): ?\s*\S", re.MULTILINE),
+     "lines of lspci without the devices that they are of; give all of it: sudo lspci -nnvvv"),
+    (regex(r"^index, |\bpcie\.link\.(?:gen|width)|\bpower\.(?:limit|draw)\b|--query-gpu"),
+     "a list of nvidia-smi --query-gpu, whose columns are of the asker's choice; give all of it: nvidia-smi -q"),
+    (regex(r"ProcessGroupNCCL|Watchdog caught collective|collective operation timeout|ncclInternalError"),
+     "what PyTorch says about NCCL: a rank did not answer, and not why; give sudo dmesg (xid, hung-task), and the log "
+     "of a run with NCCL_DEBUG=INFO; on the box: sudo tunecheck allreduce"),
+)
+
 
 def recognise(text: str) -> str | None:
     """Return the kind of a text, in words for people. None for anything else."""
@@ -100,7 +112,12 @@ def advice(text: str) -> str | None:
         return "a tar archive; unpack it first (tar xf) and give the folder"
     if _LSPCI.search(text[:_HEAD]):
         return "lspci without its details; run sudo lspci -nnvvv"
-    return None
+    head = text[:_HEAD]
+    number = _XID.search(head)
+    if number:
+        return (f'a sentence about an Xid, and no kernel log; what it means says: tunecheck explain "Xid {number[1]}"; '
+                "what happened on the box shows: sudo dmesg")
+    return next((better for sign, better in _HINTS if sign.search(head)), None)
 
 
 def _is_cmdline(words: list[str]) -> bool:

@@ -20,6 +20,7 @@ from ..pci.osc import Bridge
 from ..pci.pci_space import Assignments, Unassigned
 from ..text.log_lines import Line, begins, bounded, lines, span
 from .lockups import Lockup, Lockups
+from .memory_errors import HostError, MemoryErrors
 
 __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 
@@ -111,7 +112,8 @@ class KernelEvents:
     NVIDIA driver was loaded; events of an earlier load are history. ``osc`` says for each ACPI host bridge who handles
     PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
     Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck. ``mismatches`` are
-    programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive."""
+    programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive.
+    ``memory`` are errors of the host's memory and processors, and kills for want of memory."""
 
     start: bool
     cut: bool
@@ -128,6 +130,7 @@ class KernelEvents:
     lockups: tuple[Lockup, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
+    memory: tuple[HostError, ...] = ()
     first: str = ""
     last: str = ""
     doubt: str = ""
@@ -150,7 +153,7 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
                         found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
                         found.failures.result(), found.faults.result(), found.lockups.result(),
-                        found.refusals.mismatches(), found.refusals.boards(), *span(text), doubt)
+                        found.refusals.mismatches(), found.refusals.boards(), found.memory.result(), *span(text), doubt)
 
 
 def _has_start(log: str) -> bool:
@@ -171,6 +174,7 @@ class _Collector:
     faults: DmaFaults = field(default_factory=DmaFaults)
     lockups: Lockups = field(default_factory=Lockups)
     refusals: Refusals = field(default_factory=Refusals)
+    memory: MemoryErrors = field(default_factory=MemoryErrors)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
@@ -190,7 +194,7 @@ class _Collector:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
         elif not (self.bars.feed(line) or self.failures.feed(line, self.loads) or self.faults.feed(line)
-                  or self.lockups.feed(line)):
+                  or self.lockups.feed(line) or self.memory.feed(line)):
             self.pcie.feed(line)
 
     def _driver(self, line: Line) -> None:

@@ -83,8 +83,9 @@ class Failures:
         # One attempt says it twice: RmInitAdapter failed! and rm_init_adapter failed.
         again = known is not None and not line.text[match.end() - 22:].startswith("rm_init_adapter failed")
         if known is not None or len(self._failures) < _MOST:
-            self._failures[key] = replace(known, count=known.count + again * line.count, last=line.when) if known else Failure(
-                kind, gpu, line.count, line.when, line.when, line.text[:_TEXT].strip(), load)
+            self._failures[key] = Failure(
+                kind, gpu, line.count, line.when, line.when, line.text[:_TEXT].strip(), load) if known is None else \
+                replace(known, count=known.count + again * line.count, last=line.when)
         return True
 
     def result(self) -> Tuple[Failure, ...]:

@@ -24,6 +24,8 @@ _REPORTED = regex(r"PCIe Bus Error: severity=((?:Unc|C)orrect[a-z]+(?: \([A-Za-z
 _STATUS = regex(r" *device \[[0-9a-f:]+\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
 _RECOVERY = regex(r"(?i:device recovery failed)|can't recover")
 _CONTAINED = regex(r"containment event, status:(0x[0-9a-f]+)")
+#: drivers/pci/hotplug/pciehp_ctrl.c: the device is gone from the slot below this port.
+_DOWN = regex(r"pciehp: Slot\([^)\n]{1,40}\): (?:Link Down|Card not present)")
 _CPER = regex(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
 _CPER_WORDS = {"corrected": "correctable", "recoverable": "non-fatal", "fatal": "fatal"}
 
@@ -40,8 +42,8 @@ _MOST = 512
 
 @dataclass(frozen=True)
 class PcieError:
-    """All errors of one ``severity`` ("correctable", "non-fatal", "fatal", "contained" by DPC) at one device.
-    ``names`` are the kernel's words (RxErr, SDES, ...); ``unrecovered``: the kernel could not bring it back."""
+    """All errors of one ``severity`` ("correctable", "non-fatal", "fatal", "contained" by DPC, "link-down" of a
+    hot-plug port) at one device. ``names`` are the kernel's words (RxErr, SDES, ...); ``unrecovered``: the kernel could not bring it back."""
 
     bdf: str
     severity: str
@@ -92,6 +94,8 @@ class PcieErrors:
         elif contained:
             self._add(bdf, "contained", line)
             self._name(f"status {contained[1]}")
+        elif _DOWN.match(text):
+            self._add(bdf, "link-down", line)
         elif _RECOVERY.match(text) and len(self._failed) < _MOST:
             self._failed.add(bdf)
 

@@ -27,7 +27,7 @@ _MAX_LINE = 2000
 # Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
 KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
             r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia"
-            r"|probe with driver nvidia failed|nvidia: probe of "
+            r"|probe with driver nvidia failed|nvidia: probe of |EDAC |pciehp: |ut of memory"
             r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP|task:.{1,64}? state:")
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"

@@ -18,6 +18,7 @@ from ...util.text import some
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, NOT_DECLARED, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS
 from ..context import Case
+from ..pcie.p2p_letters import patch_only
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix, clear_now
 
 CHECK = Check(
@@ -27,6 +28,8 @@ CHECK = Check(
 )
 CODES = {
     "redirects": "A port between two accelerators redirects their traffic up to the root complex.",
+    "redirects-nothing": "A port redirects, and NVIDIA's own driver never allows peer access between the boards that "
+                         "it lies between: nothing is lost.",
     "path-hidden": "The machine shows no port above the accelerators, and the specification asks for none.",
     "no-port-between": "No port lies between the accelerators and their nearest common bridge: nothing can redirect.",
     "no-acs-capability": "The port has no ACS capability, so it cannot redirect.",
@@ -36,6 +39,8 @@ CODES = {
 }
 _ID = CHECK.id
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
+
+_NOTHING = Remedy("leave it, as long as the driver refuses peer access (p2p-capability)")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -84,11 +89,28 @@ def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Rem
     evidence = (f"{port.acs.source} at 0x{acs.offset + 6:x}: {acs.names()}", *_before(case, port.bdf))
     if case.spec.accelerators.kernel_driver == "vfio-pci" and case.spec.acs.peer_redirect == "leave":
         return _for_guests(port, path, acs, observed, evidence)
+    if acs.redirects and case.frozen is None and _never_peers(case, pairs):
+        return Finding(_ID, "redirects-nothing", port.bdf, "warn", "behaviour", f"{port.bdf} {observed} would redirect "
+                       f"peer traffic on {path}; there is none: NVIDIA's own driver never allows peer access between "
+                       "these boards, so clearing it gains nothing", observed, _EXPECTED, evidence, _NOTHING)
     if acs.redirects:
         return Finding(_ID, "redirects", port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic "
                        f"on {path}", observed, _EXPECTED, evidence, remedy())
     return Finding(_ID, "ok", port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({acs.names(REDIRECT_MASK)}{_change(case, port.bdf, acs)})", observed, _EXPECTED, evidence)
+
+
+def _never_peers(case: Case, pairs: list[Pair]) -> bool:
+    """Whether NVIDIA's own driver refuses peer access to a board of every pair, and the driver does not say that it
+    allows it all the same (a patched module)."""
+    devices, status = case.snapshot.topology.devices, case.snapshot.p2p.value or {}
+    refused = patch_only(case.snapshot.topology)
+    for pair in pairs:
+        here = (devices[pair.a].bdf, devices[pair.b].bdf)
+        words = [fact.value for (a, b, _), fact in status.items() if {a, b} == set(here)]
+        if refused.isdisjoint(here) or not words or "OK" in words:
+            return False
+    return bool(pairs)
 
 
 def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:

@@ -10,11 +10,13 @@ from itertools import islice
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import words
 from ...parsers.kernel.kernel_params import INEFFECTIVE, VALUES, name_of, unparsed
+from ...parsers.kernel.param_conflicts import clash, split
 from ...spec.frozen import declared_tokens
 from ...util.text import some
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
 from ..context import Case
+from ..remedies.iommu_remedies import iommu_table
 from .cmdline_rejected import rejection
 
 CHECK = Check(
@@ -23,8 +25,12 @@ CHECK = Check(
 )
 CODES = {
     "not-parsed": "The kernel does not parse a word on its command line, so the word changes nothing.",
+    "other-maker": "A word on the command line is for the IOMMU of another maker, so it changes nothing.",
+    "contradict": "Two words about the IOMMU on the command line contradict each other.",
 }
 _ID = CHECK.id
+_IOMMU = ("iommu", "amd_iommu", "intel_iommu", "intremap", "nointremap", "iommu.passthrough", "iommu.strict")
+_LONGEST = 1000
 #: More words than any command line has.
 _MOST = 100
 _REMOVE = Remedy("remove it from the boot configuration that sets it (look in /etc/default/grub and grub.d)", (), True)
@@ -51,7 +57,9 @@ def judge(case: Case) -> Iterator[Finding]:
             reason += f": rejected by the kernel{f'; {advice}' if advice and word not in INEFFECTIVE else ''}"
         yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing: {reason}",
                       "not parsed", "words that the kernel parses", (running.source, source), _REMOVE)
-    if all_parsed:
+    apart = list(_apart(case, running.value, running.source))
+    yield from apart
+    if all_parsed and not apart:
         complaints = case.host.kernel.log.value.rejected.items() if case.host.kernel.log.value else ()
         left = " ".join(word for word, line in complaints if line.startswith("Unknown kernel"))[:200]
         yield Finding(_ID, "ok", "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the "
@@ -59,6 +67,27 @@ def judge(case: Case) -> Iterator[Finding]:
                       + (f", but for {some(told, 4, ', ')} (cmdline-rejected)" if told else "")
                       + (f"; other words were handed to user space, which does not say that they have no effect: {left}"
                          if left else ""), evidence=(running.source,))
+
+
+def _apart(case: Case, line: tuple[str, ...], source: str) -> Iterator[Finding]:
+    """Yield findings about words that are the other maker's, or contradict each other. Those that the specification
+    declares are cmdline-conflict's."""
+    declared = {word for token in declared_tokens(case.spec) for word in split(token)}
+    placed = [word for token in line[:_LONGEST] for word in split(token) if name_of(word) in _IOMMU][:_MOST]
+    table = iommu_table(case)
+    other = {"IVRS": "intel_iommu", "DMAR": "amd_iommu"}.get(table or "", "")
+    for word in dict.fromkeys(placed):
+        if other and name_of(word) == other:
+            yield Finding(_ID, "other-maker", word[:200], "warn", "effective", f"{word[:200]} changes nothing: the "
+                          f"firmware describes an IOMMU of {'AMD' if table == 'IVRS' else 'Intel'} ({table})",
+                          word[:200], "the words of this maker's IOMMU", (source,), _REMOVE)
+    for at, word in enumerate(placed):
+        for later in placed[at + 1:]:
+            why = clash(word, later)
+            if why and not {word, later} & declared:
+                yield Finding(_ID, "contradict", f"{word[:100]} {later[:100]}", "warn", "effective", f"{word[:100]} "
+                              f"and {later[:100]} contradict each other: {why}", f"{word[:100]} {later[:100]}",
+                              "one of them", (source,), _REMOVE)
 
 
 def _from_log_alone(case: Case) -> Iterator[Finding]:

@@ -19,6 +19,8 @@ _ID = CHECK.id
 CODES = {
     "no-driver-bound": "A GPU of NVIDIA's has no kernel driver.",
     "other-driver": "A GPU has another kernel driver than the specification wants.",
+    "not-nvidias": "No specification is given, and some GPUs have another kernel driver than the others, which have "
+                   "NVIDIA's.",
     "nvml-and-lspci-differ": "No driver is shown for a GPU that NVML lists, so one of the two is wrong.",
 }
 
@@ -41,6 +43,14 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "other-driver", _names(held), "fail", "effective", f"the driver {driver} has {_names(held)}"
                       + (", which keeps it for a guest" if driver == "vfio-pci" else ""), driver, str(wanted),
                       tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, str(wanted)))
+    lost = _lost_to_others(gpus) if not wanted else []
+    for driver in dict.fromkeys(str(gpu.driver.value) for gpu in lost):
+        held = [gpu for gpu in lost if gpu.driver.value == driver]
+        yield Finding(_ID, "not-nvidias", _names(held), "warn", "effective", f"the driver {driver} has {_names(held)}, "
+                      f"and nvidia has the other {len(gpus) - len(lost)} of {len(gpus)}: "
+                      f"{'a guest' if driver == wanted_driver.VFIO else 'another program'} can use "
+                      f"{'it' if len(held) == 1 else 'them'}, and what runs on this host cannot", driver, "nvidia",
+                      tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, "nvidia"))
     torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.in_nvml(case, gpu)]
     if torn and not bare:
         yield Finding(_ID, "nvml-and-lspci-differ", _names(torn), "unknown", "effective",
@@ -50,10 +60,17 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, UNREAD, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}",
                       evidence=(unread[0].driver.source,), absence=unread[0].driver.absence)
-    if not (bare or others or torn or unread):
+    if not (bare or others or torn or unread or lost):
         names = ", ".join(sorted({str(gpu.driver.value) for gpu in gpus}))
         yield Finding(_ID, OK if gpus else NO_GPU, "GPUs", "pass" if gpus else "skip", "effective",
                       f"every GPU has a driver: {names}" if gpus else "there is no GPU of NVIDIA's")
+
+
+def _lost_to_others(gpus: list[Device]) -> list[Device]:
+    """Return the GPUs that have another driver than NVIDIA's where others have that one: a box that hands all of its
+    GPUs to guests has none."""
+    others = [gpu for gpu in gpus if gpu.driver.value not in (None, wanted_driver.NVIDIA)]
+    return others if any(gpu.driver.value == wanted_driver.NVIDIA for gpu in gpus) else []
 
 
 def _names(gpus: list[Device]) -> str:

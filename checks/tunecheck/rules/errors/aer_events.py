@@ -17,11 +17,13 @@ CODES = {
     "nonfatal-error": "A device reported a PCIe error that is neither fatal nor corrected.",
     "corrected-error": "A device reported a corrected PCIe error.",
     "contained-error": "A port contained an uncorrectable PCIe error (DPC).",
+    "link-down": "The link of a slot went down: its device is gone.",
     "not-recovered": "The kernel could not recover a PCIe error.",
     "not-handled-by-kernel": "The kernel log holds no PCIe error, and the kernel does not handle them.",
 }
 _ID = CHECK.id
-_CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained": "contained-error"}
+_CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained": "contained-error",
+          "link-down": "link-down"}
 _LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
                place=Place.MACHINE)
 
@@ -35,11 +37,13 @@ def judge(case: Case) -> Iterator[Finding]:
     for error in log.pcie:
         on_path = error.bdf in paths
         code = "not-recovered" if error.unrecovered else _CODES.get(error.severity, "nonfatal-error")
-        hard = error.severity in ("fatal", "contained") or error.unrecovered
+        hard = error.severity in ("fatal", "contained", "link-down") or error.unrecovered
         where = from_log.name(case, error.bdf) + (", on an accelerator's path" if on_path else "")
         names = f" ({', '.join(error.names)})" if error.names else ""
         plural, last = ("s", ", last") if error.count > 1 else ("", "")
-        text = (f"{where}: {error.count} {error.severity} PCIe error{plural}{names}{last}{from_log.at(error.last)}"
+        what = (f"the link below it went down{f' {error.count} times' if error.count > 1 else ''}"
+                if error.severity == "link-down" else f"{error.count} {error.severity} PCIe error{plural}{names}")
+        text = (f"{where}: {what}{last}{from_log.at(error.last)}"
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
         yield Finding(_ID, code, error.bdf, "fail" if on_path and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...model.finding import Finding, Remedy
+from ...util.at_first_use import regex
 from ..check import Check, Family, Heading
 from ..context import Case
 from . import from_log
@@ -30,6 +31,11 @@ CODES = {
 _ID = CHECK.id
 _WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
 _LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
+#: Processes of engines that serve models, and of what they run on.
+_ENGINE = regex(r"(?i)vllm|sglang|tensorrt|trtllm|ray::|python|torchrun|llama|nccl|mpirun|ollama")
+_LOOK_ENGINE = Remedy.typed("its stack in the kernel log says what it waits for (`sudo journalctl -k -b`): a "
+                            "line with [nvidia] or [nvidia_uvm] is the GPU's driver, and then the host has to be "
+                            "rebooted; nfs, ceph, ext4 or xfs is storage. See xid for what the GPU reported before")
 _LONGER = Remedy.typed("look for \"blocked for more than\" above it in the kernel log (`sudo journalctl -k -b -g "
                        "blocked`), and whether it still hangs: `ps -eo pid,stat,wchan:32,comm`")
 _BUSY = Remedy("see its stack in the kernel log for what ran; a virtual machine that got no CPU says it too")
@@ -49,7 +55,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour",
                       f"{task.name} (pid {task.pid}) hung {where} for more than {task.seconds} s"
                       f"{from_log.at(task.when)}", f"{task.seconds} s", "no hung task since boot",
-                      (case.host.kernel.log.source,), _WEDGED if task.in_driver else _LOOK)
+                      (case.host.kernel.log.source,), _WEDGED if task.in_driver else
+                      _LOOK_ENGINE if _ENGINE.search(task.name) else _LOOK)
     for lockup in log.lockups:
         yield _stuck(case, lockup)
     timeout = case.host.kernel.hung_timeout

@@ -9,7 +9,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_UNREAD, UNREAD
 from ..context import Case
 from ..nvidia import wanted_driver
-from ..nvidia.posted_gpus import gpu_count_text
+from ..nvidia.posted_gpus import driver_count, gpu_count_text
 from ..part_of_devices import shown_by_a_part
 
 CHECK = Check(
@@ -30,6 +30,10 @@ _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a mat
                              place=Place.MACHINE)
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
+
+_LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`), then "
+                     "reset or power-cycle; where the two texts are of different times, take both anew",
+                     place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -68,7 +72,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "not-in-tree", ", ".join(missing), "fail", "effective", f"the driver has {len(named)} GPUs, "
                       f"of which the PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
                       "every GPU of the driver in the PCI tree", (accelerators.source, "NVML"), _GONE)
-    yield from _without_the_driver(case)
+    lacking = list(_without_the_driver(case))
+    yield from lacking or _fewer_in_a_text(case)
     for index, device in enumerate(accelerators.value):
         if device.answers.value is False:
             yield Finding(_ID, "does-not-answer", device.bdf, "fail", "effective",
@@ -104,6 +109,29 @@ def _without_the_driver(case: Case) -> Iterator[Finding]:
                       f"whether the driver has {', '.join(gpu.bdf for gpu in unread)} is not known: "
                       f"{unread[0].driver.why()}", "?", "", (unread[0].driver.source,),
                       absence=unread[0].driver.absence)
+
+
+def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
+    """Yield the finding about a text of the driver that has fewer or more GPUs of NVIDIA's than the PCI tree has."""
+    gpus, topology = wanted_driver.gpus(case), case.snapshot.topology
+    found = driver_count(case)
+    if found is None or case.guest or not gpus:
+        return
+    source, count, least = found
+    if count == len(gpus) or (least and count < len(gpus)):
+        return
+    text = (f"the PCI tree has {len(gpus)} GPUs of NVIDIA's ({', '.join(gpu.bdf for gpu in gpus)}), and {source} has "
+            f"{count}")
+    if count > len(gpus):
+        if topology.doubt or topology.unidentified:     # the tree may be a part
+            return
+        yield Finding(_ID, "not-in-tree", "GPUs", "fail", "effective", f"{text}: the tree lacks some", str(len(gpus)),
+                      f"{count}, as the driver has", (source,), _GONE)
+        return
+    others = sum(gpu.driver.value not in (None, wanted_driver.NVIDIA) for gpu in gpus)
+    if len(gpus) - others > count:
+        yield Finding(_ID, "not-in-driver", "GPUs", "fail", "effective", f"{text}: the driver lost "
+                      f"{len(gpus) - others - count}, or never had it", str(count), str(len(gpus)), (source,), _LOST)
 
 
 def _named_by_driver(case: Case) -> list[str]:

@@ -18,8 +18,8 @@ __all__ = ["judged"]
 
 _BAD = 0.8
 _ADD = "add: sudo lspci -nnvvv"
-#: Bus bandwidth of rings over PCIe, as a share of what one way of the slowest pair carries: 0.39 to 0.71 on the boxes of
-#: boards.toml, NCCL's defaults and tuned. A tenth is no ring over these links at all.
+#: Bus bandwidth of rings over PCIe, as a share of what one way of the slowest pair carries: 0.39 to 0.71 on the boxes
+#: of boards.toml, NCCL's defaults and tuned. A tenth is no ring over these links at all.
 _LITTLE, _NOTHING = 0.33, 0.1
 #: Rings through the host's memory of one machine carry more than this even on Gen3 (copies through the host: 8 to 39).
 _HOST_GB_S = 4.0

@@ -10,8 +10,8 @@ from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
-__all__ = ["counted_names", "given_names", "gpu_count", "gpu_count_text", "maybe_more", "nvlink_words", "shown_name",
-           "whole_or_add"]
+__all__ = ["counted_names", "driver_count", "given_names", "gpu_count", "gpu_count_text", "maybe_more", "nvlink_words",
+           "shown_name", "whole_or_add"]
 
 
 def gpu_count(case: Case) -> int:
@@ -60,6 +60,18 @@ def shown_name(gpu: Gpu) -> str:
     """Return a GPU's name; one that a table cut ends in "..."; "" where none is told."""
     begin = gpu.values.get("name_begin")
     return str(gpu.values.get("name") or (f"{begin}..." if begin else ""))
+
+
+def driver_count(case: Case) -> tuple[str, int, bool] | None:
+    """Return which text of the driver counts how many GPUs, and whether these are the least that there are (the text is
+    cut). None where no text counts them; a tree drawn by lspci is none of the driver's."""
+    posted = case.snapshot.posted
+    table = posted.table.value
+    if table is not None and not any(table.labels):
+        return table.source, len(table.labels), table.cut
+    if posted.names:
+        return "nvidia-smi -L", len(posted.names), False
+    return None
 
 
 def given_names(snapshot: Snapshot) -> list[str]:

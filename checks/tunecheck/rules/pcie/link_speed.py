@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.pci.pci import Device
+from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import OK, UNREAD
@@ -21,6 +22,8 @@ CODES = {
     "slower-than-board": "A link cannot run as fast as the board.",
     "idle": "A link runs slower than it can, and the GPU does not work now: that saves power.",
     "load-unread": "A link runs slower than it can, and whether the GPU works now is not known.",
+    "below-peers": "A link runs slower than it can and not as slow as one that saves power, while those of equal GPUs "
+                   "run at full speed.",
     "own-link-only": "The text shows the speed of the GPU's own link alone; the links above it are not given.",
 }
 _FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors",
@@ -39,14 +42,40 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
         code, outcome = UNREAD, "unknown"
-        text = f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or '?'})"
+        text = _what_is_missing(device, links, unread)
     elif slow and load:
         code, outcome, text = "slow-under-load", "fail", f"under load, {named(slow)}"
     elif less:
         code, outcome, text = "slower-than-board", "warn", f"the board is Gen{board}, and {', '.join(less)}"
+    elif slow and load is None and (peers := _faster_peers(case, device, slow)):
+        code, outcome = "below-peers", "warn"
+        text = (f"{named(slow)}, and {', '.join(peers)}, of the same kind, run at full speed: a link that saves power "
+                "is at Gen1. Under load nvidia-smi -q shows it for certain (PCIe Generation, Current)")
     elif slow:
         idle = "idle" if load is False else "idle or not is not known"
         code, outcome = "idle" if load is False else "load-unread", "skip"
-        text = f"{named(slow)}; {idle}: low speed saves power; judged under load by tunecheck p2p"
+        text = f"{named(slow)}; {idle}: low speed saves power; judged under load by tunecheck p2p, or see "
+        text += "nvidia-smi -q (PCIe Generation, Current) while the GPU works"
     return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", "", f"Gen{board} at every link",
                    (device.link.speed.source,), _FIX if outcome in ("fail", "warn") else None)
+
+
+def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -> str:
+    """Return what is not known of a speed: the one of now, or only what both ends can have."""
+    without = [link for link in links if not link.gen]
+    if without or not device.link.speed.known:
+        return f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or 'it is not shown'})"
+    why = device.link.max_speed.reason if not device.link.max_speed.known else "LnkCap is not shown"
+    now = ", ".join(f"{link.name} runs at Gen{link.gen}" for link in links)
+    return f"{now}; what both ends can is not known ({why})"
+
+
+def _faster_peers(case: Case, device: Device, slow: list[PcieLink]) -> list[str]:
+    """Return the accelerators of the same kind whose links all run at full speed, where none of the slow links is at
+    Gen1, as it is to save power. Empty where that does not hold."""
+    topology = case.snapshot.topology
+    if any((link.gen or 0) < 2 for link in slow):
+        return []
+    return [f"GPU{index}" for index, other in enumerate(topology.devices) if other.ids == device.ids
+            and other.bdf != device.bdf and (above := topology.links_above(other))
+            and all(link.gen and link.gen == link.top_gen for link in above)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ...facts.pci.pci import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
+from ...spec.boards import board as board_of
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
@@ -24,6 +25,7 @@ CODES = {
     "narrower-than-declared": "A link on the path has fewer lanes than the specification declares.",
     "lost-lanes": "A link has fewer lanes than both of its ends have.",
     "fewer-lanes-than-board": "A link has fewer lanes than the board, because the slot or cable has no more.",
+    "fewer-lanes-than-known": "A link has fewer lanes than such a board has, whose own register is not shown.",
     "board-lanes-unread": "How many lanes the board has cannot be read.",
     "own-link-only": "The text shows the lanes of the GPU's own link alone; the links above it are not given.",
 }
@@ -70,6 +72,11 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
         return Finding(_ID, "fewer-lanes-than-board", subject, "warn", "effective",
                        f"{subject} has x{board}, and {', '.join(less)}: no more "
                        "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
+    most, told = _known_lanes(case, hops[-1]) if board is None else (None, "")
+    if most and (short := [f"{link.name} x{link.width}" for link in links if link.width and link.width < most]):
+        return Finding(_ID, "fewer-lanes-than-known", subject, "warn", "effective", f"{subject}: {', '.join(short)}, "
+                       f"and {told} x{most}; which end is short, LnkCap says: add: sudo lspci -vvv", _observed(hops),
+                       f"x{most} at every hop", evidence, _SEAT)
     if board is None:
         return Finding(_ID, "board-lanes-unread", subject, "unknown", "effective",
                        f"how many lanes {subject} could have is not known: "
@@ -79,6 +86,17 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
     return _unread(subject, hops, f"x{board}") or Finding(
         _ID, "ok", subject, "pass", "effective", f"{subject} has x{board} {where}",
         _observed(hops), f"x{board} at every hop", evidence)
+
+
+def _known_lanes(case: Case, device: Device) -> tuple[int | None, str]:
+    """Return how many lanes a board has whose own register is not shown: by the table of boards, else as many as
+    another board of the same kind uses here; and who says it."""
+    known = board_of(device.ids)
+    if known and known.link_width:
+        return known.link_width, f"{known.name} has"
+    others = [other.link.width.value or 0 for other in case.snapshot.topology.devices
+              if other.ids == device.ids and other.bdf != device.bdf]
+    return max(others, default=None), "another board of this kind has"
 
 
 def _lost(link: PcieLink) -> bool:
