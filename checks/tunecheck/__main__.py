@@ -5,11 +5,9 @@ signals are taken before anything else is imported; os and sys Python itself has
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what is built in of signal, whose own file imports more
 import os
 import sys
-
-# What is built in of signal, whose own file imports more.
-import _signal  # type: ignore[import-not-found]
 
 __all__ = ["main"]
 
@@ -36,7 +34,7 @@ def _taken() -> tuple[bool, bool]:
 
 
 # Who imports this as a library keeps its own signals.
-if __name__ == "__main__" or (sys.argv and os.path.basename(sys.argv[0]) == "tunecheck"):
+if __name__ == "__main__" or (sys.argv and sys.argv[0].rpartition("/")[2] == "tunecheck"):
     _taken()
 
 
@@ -48,8 +46,17 @@ def main() -> None:
     # Modules and facts are made to stay: a look through them every 700 objects, which is the default, finds nothing and
     # takes 5 % of a short run.
     gc.set_threshold(50_000)
+    from .cli.main import interrupted
+
+    try:
+        _run(ours, ended)
+    except KeyboardInterrupt:       # before a verb began, or behind its end
+        os._exit(interrupted())
+
+
+def _run(ours: bool, ended: bool) -> None:
     from .cli.main import main as run
-    from .cli.main import terminate, terminated
+    from .cli.main import terminate
 
     try:
         if ours:
@@ -57,8 +64,6 @@ def main() -> None:
         if ended:
             _signal.signal(_signal.SIGTERM, terminate)
         run()
-    except KeyboardInterrupt:       # before run() catches it, or while it tells of another end
-        _leave(_signal.SIGTERM if terminated() else _signal.SIGINT)
     except SystemExit as left:
         if left.code in (_INTERRUPTED, _TERMINATED):
             # After an interrupt inside exec(), which makes dataclasses, Python would end by the signal, not the code.

@@ -16,14 +16,31 @@ if TYPE_CHECKING:
     from .store import Store
     from .verdict import FleetReport
 
-__all__ = ["decide"]
+__all__ = ["decide", "finding_of", "shown_in"]
+
+
+def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -> FleetReport:
+    """The report that shows all of these findings: of that audit, else the newest of any inventory. The newest of all
+    where none does, so that whoever looks for them there can say what is missing."""
+    from .judge import JudgeOptions, report
+    from .which_audit import newest_of_each
+
+    if audit_id is not None:
+        return report(store, audit_id, JudgeOptions())
+    first = None
+    for head in newest_of_each(store):
+        found = report(store, head.id, JudgeOptions(union=True))
+        first = first or found
+        if set(wanted) <= {cause.id for cause in found.causes if cause.counts}:
+            return found
+    return first or report(store, None, JudgeOptions(union=True))
 
 
 def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowledge"], wanted: Sequence[str], *,
            author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
-    wanted_entries = [_finding(report, name) for name in wanted]
+    wanted_entries = [finding_of(report, name) for name in wanted]
     about = [[cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
              for entry in wanted_entries]
     for entry in wanted_entries:
@@ -35,7 +52,8 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
             for entry, causes in zip(wanted_entries, about, strict=True)]
 
 
-def _finding(report: FleetReport, name: str) -> Entry:
+def finding_of(report: FleetReport, name: str) -> Entry:
+    """The open finding with that id, with what the same thing moved. UsageError: there is none."""
     there = {entry.lead.id: entry for entry in entries(report.causes) if entry.lead.counts and entry.lead.id}
     # What is folded may be named on its own.
     there = {cause.id: Entry(cause) for cause in report.causes if cause.counts and cause.id} | there

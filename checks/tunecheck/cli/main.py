@@ -19,7 +19,7 @@ from .given_once import check_given_once
 from .shared_options import HISTORY, options
 from .streams import Errors, Output, arrived, whole
 
-__all__ = ["main", "terminate", "terminated"]
+__all__ = ["interrupted", "main", "terminate"]
 
 _INTERRUPTED, _TERMINATED = 130, 143
 #: Could not be determined: a defect of this program says nothing about the box.
@@ -216,8 +216,7 @@ def main() -> None:
             raise
         arrived()
     except (KeyboardInterrupt, click.Abort):
-        click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {_left_behind()}", err=True)
-        sys.exit(_TERMINATED if _terminated else _INTERRUPTED)
+        sys.exit(interrupted())
     except SpecError as error:
         for problem in error.problems:
             _complain(problem)
@@ -252,9 +251,10 @@ def terminate(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def terminated() -> bool:
-    """Return whether SIGTERM has come."""
-    return bool(_terminated)
+def interrupted() -> int:
+    """Say that Ctrl-C or SIGTERM has come, and what is left behind. Return the exit code."""
+    click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {_left_behind()}", err=True)
+    return _TERMINATED if _terminated else _INTERRUPTED
 
 
 def _defect(error: Exception) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import BinaryIO
+from typing import Any
 
 from ..errors import UsageError
 
@@ -54,7 +54,7 @@ class Errors(io.TextIOWrapper):
             _to_nowhere(self.fileno())
 
 
-def whole(stream: BinaryIO) -> BinaryIO:
+def whole(stream: Any) -> Any:
     """Return the stream, or with PYTHONUNBUFFERED one over it that tries again what a write left over. A bare file
     takes a part of it, as the last block of a disk does, and says nothing of the rest."""
     return io.BufferedWriter(stream) if isinstance(stream, io.RawIOBase) else stream

@@ -71,7 +71,7 @@ def asked_for(words: Sequence[str]) -> list[str]:
 
 def _is_name(name: str) -> bool:
     """Return whether it is one name that has a page, and nothing else stands behind it."""
-    known = term(name, tuple(BY_ID)) and (not _XID_NAME.match(name) or _ONE_XID.fullmatch(name))
+    known = term(name, tuple(BY_ID)) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     return bool(name in BY_ID or known or _fact(name) or _code(name))
 
 

@@ -16,9 +16,10 @@ __all__ = ["acknowledge"]
 @deciding
 @stored
 def acknowledge(findings: tuple[str, ...], owner: str, link: str, note: str, author: str | None, show: bool,
-                ended: int | None, as_json: bool, store_url: str | None) -> None:
-    """Acknowledge findings of the newest audit: no alert any more for the hosts that have them now.
+                ended: int | None, as_json: bool, audit_id: int | None, store_url: str | None) -> None:
+    """Acknowledge findings that are open: no alert any more for the hosts that have them now.
 
     They stay drift until they are gone, approved or waived; a host that joins is news. ID is what `tunecheck fleet`
     shows."""
-    decided("acknowledge", store_url, findings, show, ended, as_json, author=author, owner=owner, link=link, note=note)
+    decided("acknowledge", store_url, findings, show, ended, as_json, audit_id, author=author, owner=owner,
+            link=link, note=note)

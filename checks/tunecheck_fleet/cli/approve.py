@@ -14,8 +14,8 @@ __all__ = ["approve"]
 @deciding
 @stored
 def approve(findings: tuple[str, ...], note: str, author: str | None, show: bool, ended: int | None, as_json: bool,
-            store_url: str | None) -> None:
-    """Approve findings of the newest audit: their values are the baseline from now on.
+            audit_id: int | None, store_url: str | None) -> None:
+    """Approve findings that are open: their values are the baseline from now on.
 
     ID is what `tunecheck fleet` shows. What the desired state asks for is changed there, or waived."""
-    decided("approve", store_url, findings, show, ended, as_json, author=author, note=note)
+    decided("approve", store_url, findings, show, ended, as_json, audit_id, author=author, note=note)

@@ -30,6 +30,7 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
     from ..focus import focus
     from ..judge import JudgeOptions, allowed_missing, report
     from ..time_options import since as moment
+    from ..which_audit import newest_heard, newest_with
     from .shared_options import check_places, finish, opened
 
     wanted = check_places(outputs)
@@ -40,5 +41,6 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
             lookup.host(store, host)
         if fact is not None and not lookup.check(fact):
             lookup.fact(store, fact, host)
-        found = report(store, None, options, host, any(wanted.values()))
+        audit = newest_with(store, host) if host is not None else newest_heard(store)[0]
+        found = report(store, audit, options, host, any(wanted.values()))
     finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -32,6 +33,7 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
         return
     from ..hooks import hook_of, posted
     from ..judge import JudgeOptions, allowed_missing, report
+    from ..which_audit import newest_heard
     from .shared_options import check_places, finish, opened
 
     wanted = check_places(outputs)
@@ -39,7 +41,9 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
     hook = hook_of(webhook, webhook_secret, webhook_as, link)
     options = JudgeOptions(baseline=baseline, union=audit_id is None)
     with opened(store_url) as store:
-        found = report(store, audit_id, options)
+        chosen, notes = newest_heard(store) if audit_id is None else (audit_id, ())
+        found = report(store, chosen, options)
+        found = replace(found, notes=(*notes, *found.notes))
         finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(
             hook, found, store, lambda line: click.echo(f"tunecheck: {line}", err=True),
             store.beside(found.audit.id) if audit_id is None else ()))
@@ -53,11 +57,12 @@ def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None
     """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
     from ..judge import JudgeOptions, report
     from ..outputs.rows import FleetRow
+    from ..which_audit import newest_heard
     from .shared_options import check_list, history, opened
 
     check_list(json_to)
     with opened(store_url or outer) as store:
-        found = report(store, None, JudgeOptions(union=True))
+        found = report(store, newest_heard(store)[0], JudgeOptions(union=True))
         about = {state.host: state for state in store.hosts(found.audit.id, store.beside(found.audit.id))}
     rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,

@@ -129,6 +129,8 @@ def deciding(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that `approve` and `acknowledge` share."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="JSON on standard output."),
+        click.option("--audit", "audit_id", type=click.IntRange(1), metavar="N",
+                     help="As this audit shows them; default: the newest that shows them."),
         click.option("--end", "ended", type=click.IntRange(1), metavar="N", help="Take back what --list shows as N."),
         click.option("--list", "show", is_flag=True, help="List what was approved and acknowledged."),
         click.option("--author", metavar="NAME", help="Who says so; default: you."),
@@ -139,8 +141,8 @@ def deciding(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def decided(what: Literal["approve", "acknowledge"], store_url: str | None, findings: tuple[str, ...], show: bool,
-            ended: int | None, as_json: bool, *, author: str | None, owner: str = "", link: str = "",
-            note: str = "") -> None:
+            ended: int | None, as_json: bool, audit_id: int | None = None, *, author: str | None, owner: str = "",
+            link: str = "", note: str = "") -> None:
     """What `approve` and `acknowledge` share: say it of findings, list what was said, take it back."""
     from tunecheck.errors import UsageError
     from tunecheck.util.whole_file import emit
@@ -149,16 +151,17 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
 
     if sum((show, ended is not None, bool(findings))) != 1:
         raise UsageError(f"expected one of: {what} ID ..., {what} --list, or {what} --end N")
+    if audit_id is not None and not findings:
+        raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out")
     with opened(store_url) as store:
         if show:
             found = store.decisions()
         elif ended is not None:
             found = [store.end_decision(ended)]
         else:
-            from ..decide import decide
-            from ..judge import JudgeOptions, report
+            from ..decide import decide, shown_in
 
-            now = report(store, None, JudgeOptions(union=True))
+            now = shown_in(store, findings, audit_id)
             found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,
                                                         link=link, note=note)]
     if as_json:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from tunecheck.util.text import some
 
 from .shared_options import stored
 
@@ -15,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["waive"]
 
+#: As reports name a finding.
+_ID = re.compile(r"[0-9a-f]{8}")
+
 
 @click.command()
-@click.argument("fact", metavar="FACT", required=False)
+@click.argument("fact", metavar="FACT|ID", required=False)
 @click.option("--host", metavar="HOST", help="On this host; * and ? as in the shell.")
 @click.option("--group", metavar="GROUP", help="In this group.")
 @click.option("--value", metavar="VALUE", help="Only while it has this value, as in history --json; default: any.")
@@ -34,7 +41,9 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
     """Do not count a fact or a check as drift on a host or in a group, until a day, with a reason.
 
     FACT is a fact (gpu.vbios), a check (gpu-ecc), one of its codes (gpu-ecc/remap-pending), or what it is about
-    (cmdline-token/iommu=pt). It still shows in every report. One that is over, or that matches nothing, is reported."""
+    (cmdline-token/iommu=pt). An ID, as `tunecheck fleet` shows it, is that finding on all of its hosts. Either covers
+    what the same thing had moved by then: of a lost GPU that is forty facts. It still shows in every report. One that
+    is over, or that matches nothing, is reported."""
     from tunecheck.errors import UsageError
 
     from .shared_options import opened
@@ -50,8 +59,28 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
         elif ended is not None:
             found = [store.unwaive(ended)]
         else:
-            found = [_add(store, fact, host, group, value, until, reason, author)]
+            found = [_add(store, name, its, group, value, until, reason, author)
+                     for name, its in _meant(store, fact, host, group)]
     _show(found, as_json, "ended: " if ended is not None else "")
+
+
+def _meant(store: Store, fact: str | None, host: str | None,
+           group: str | None) -> list[tuple[str | None, str | None]]:
+    """Which fact on which host: as given, or all that a finding's id names."""
+    if fact is None or not _ID.fullmatch(fact):
+        return [(fact, host)]
+    from tunecheck.errors import UsageError
+
+    from ..decide import finding_of, shown_in
+
+    if group is not None:
+        raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact")
+    lead = finding_of(shown_in(store, [fact]), fact).lead
+    name = f"{lead.fact}/{lead.code}" if lead.code else lead.fact
+    wanted = [each for each in lead.hosts if host is None or fnmatchcase(each, host)]
+    if not wanted:
+        raise UsageError(f"{fact} is not on {host}; it is on {some(lead.hosts, 10, ', ')}")
+    return [(name, each) for each in wanted]
 
 
 def _add(store: Store, fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from ..store.rows import Waiver
 from ..verdict import Note, Waived
-from .rows import Row
+from .rows import Row, causes
 from .view import View, canon
 
 __all__ = ["matches", "waive"]
@@ -32,9 +32,38 @@ def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[Note], list[
         live = next((waiver for waiver in fitting if _live(waiver, now)), None)
         done.append(row if live is None else replace(row, waived=Waived(
             live.id, _NEVER if live.until is None else live.until, live.author, live.reason)))
+    done = _with_what_follows(view, done)
     notes = [Note(text, waiver.fact.partition("/")[0]) for waiver in sorted(order, key=lambda waiver: waiver.id)
              if (text := _note(view, waiver, hits[waiver.id]))]
     return done, notes, sorted(number for number, count in hits.items() if count)
+
+
+def _with_what_follows(view: View, rows: list[Row]) -> list[Row]:
+    """A waiver covers what the same thing moved besides: a lost GPU is seen by forty facts. What happened after it was
+    made is news."""
+    from ..entries import entries
+
+    hosts = {(row.host, row.group) for row in rows if row.waived}
+    if not hosts:
+        return rows
+    made = {waiver.id: waiver.created for waiver in view.waivers}
+    theirs = [row for row in rows if (row.host, row.group) in hosts and row.state != "resolved"]
+    leads = {_name(row): row.waived for row in theirs if row.waived}
+    covered: dict[tuple[str, str, str, int], Waived] = {}
+    for entry in entries(causes(replace(row, waived=None) for row in theirs)):
+        seen = {host: wave.since.seen for wave in entry.lead.all_waves if wave.since for host in wave.hosts}
+        for cause in entry.more:
+            for host in {*cause.hosts} & seen.keys():
+                waived = leads.get((host, entry.lead.fact, entry.lead.authority, seen[host]))
+                if waived is not None:
+                    covered[host, cause.fact, cause.authority, seen[host]] = waived
+    return [replace(row, waived=waived) if row.waived is None and row.state != "resolved"
+            and row.since is not None and (waived := covered.get(_name(row))) is not None
+            and row.since.seen_at <= made[waived.id] else row for row in rows]
+
+
+def _name(row: Row) -> tuple[str, str, str, int]:
+    return row.host, row.fact, row.authority, row.since.seen if row.since is not None else -1
 
 
 def matches(waiver: Waiver, row: Row) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tunecheck.report.style import Style, safe
-from tunecheck.util.text import and_more
+from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries, happened
 from ..verdict import Cause, FleetReport, HostRow, Split, Wave
@@ -88,15 +88,17 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
     lines += entry("NEXT", [step], style) if style.width and (step := _next(findings, report)) else []
-    lines += ["", *entry("", [verdict(report)], style)]
+    lines += ["", *entry("", [verdict(report, verbose)], style)]
     if style.colour:
         lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
     return lines
 
 
-def verdict(report: FleetReport) -> str:
-    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard."""
+def verdict(report: FleetReport, each: bool = False) -> str:
+    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
+    one cause, as in the list; with -v ``each`` counts for itself."""
     counted = report.drift
+    count = len(counted) if each else sum(found.lead.counts for found in entries(report.causes))
     hosts = {host for cause in counted for host in cause.hosts}
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
@@ -104,11 +106,11 @@ def verdict(report: FleetReport) -> str:
     tail = f"; {' and '.join(gaps)}" if gaps else ""
     of = f" of {report.fact}" if report.fact else ""
     if report.outcome == "unknown":
-        earlier = f"; {_plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
+        earlier = f"; {_plural(count, 'cause')}{of} from earlier audits" if counted else ""
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
     if report.outcome == "clean":
         return f"CLEAN: no drift{of} on the {_plural(report.answered, 'host')} that answered{tail}"
-    return f"DRIFT: {_plural(len(counted), 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
+    return f"DRIFT: {_plural(count, 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
 
 
 def _summary(findings: Iterable[Entry]) -> str:
@@ -172,15 +174,21 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
-    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", cause.expected, _needs(cause))
+    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", _expected(cause), _needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
-            f"{_plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}" if finding.more else "")
+            _more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+
+
+def _expected(cause: Cause) -> str:
+    """Of a clone it is no list of hosts that would stand behind the other one."""
+    return f"expected {cause.expected} alone" if cause.authority == "identity" and cause.expected == "one host" else \
+        cause.expected
 
 
 def _age(cause: Cause, now: float) -> str:
@@ -198,7 +206,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (cause.expected, "" if several else f"since {interval(cause.since, now)}",
+             "; ".join(part for part in (_expected(cause), "" if several else f"since {interval(cause.since, now)}",
                                          _needs(cause) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "") if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
@@ -206,8 +214,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
     if finding.more:
-        more = _plural(len(finding.more), "more fact")
-        parts.append(f"{more} of the same audit: {happened(finding)} (-v lists them)")
+        parts.append(_more(finding))
     if cause.acknowledged and cause.counts:
         parts.append(_acknowledgement(cause))
     if cause.approved:
@@ -218,6 +225,16 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     elif word != "resolved" and cause.remedy:
         parts.append(f"fix: {cause.remedy}")
     return entry(mark, parts, style, first)
+
+
+def _more(finding: Entry) -> str:
+    """What the same thing moved besides: checks that fail by their names, facts too where they are few."""
+    failing = list(dict.fromkeys(titled(each) for each in finding.more if each.outcome == "fail"))
+    named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
+    few = len(named) == len(finding.more) and len(named) <= _FEW
+    names = f" ({'' if few else 'failing: ' if failing else ''}{some(named, _FEW, ', ')})" if few or failing else ""
+    return f"{_plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}{names}" \
+           f"{'' if few else ' (-v lists them)'}"
 
 
 def _wave(wave: Wave, verbose: bool, now: float) -> str:

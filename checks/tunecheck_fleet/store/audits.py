@@ -165,8 +165,8 @@ def previous(store: OpenHistory, audit_id: int) -> AuditHead | None:
 
 def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:
     """The newest finished audit of every other limit of the same inventory, with the audit before it of that scope:
-    what they heard of hosts that ``audit_id``, the newest one, did not ask still stands. Empty where it is not the
-    newest."""
+    what they heard of hosts that ``audit_id``, the newest one of this inventory, did not ask still stands. Empty where
+    it is not that."""
     with store.db.read() as connection:
         rows = connection.execute(select(audit.c.id, audit.c.scope).where(
             audit.c.finished.is_not(None), audit.c.pruned.is_(False)).order_by(audit.c.id)).all()
@@ -174,7 +174,7 @@ def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:
     for number, scope in rows:
         scopes.setdefault(scope, []).append(number)
     own = next((scope for number, scope in rows if number == audit_id), None)
-    if own is None or rows[-1].id != audit_id:
+    if own is None or max(number for number, scope in rows if _inventory(scope) == _inventory(own)) != audit_id:
         return {}
     return {numbers[-1]: numbers[-2] if len(numbers) > 1 else None for scope, numbers in scopes.items()
             if scope != own and _inventory(scope) == _inventory(own)}

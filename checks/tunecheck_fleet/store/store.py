@@ -120,7 +120,7 @@ class Store(OpenHistory):
 
     def beside(self, audit_id: int) -> dict[int, int | None]:
         """Audits of other limits of the same inventory, each the newest of its own, with the one before it, where
-        ``audit_id`` is the newest of all; else none."""
+        ``audit_id`` is the newest of that inventory; else none."""
         return audits.beside(self, audit_id)
 
     def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()

@@ -49,7 +49,15 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
         "kind": kind, "fact": plain(fact.strip(), 300), "host": None if host is None else plain(host, 255),
         "grp": None if group is None else plain(group, 255), "value": value, "until": until,
         "reason": plain(reason.strip(), 2000), "author": plain(author.strip(), 300), "created": now}
+    same = [waiver.c[name].is_(None) if row[name] is None else waiver.c[name] == row[name]
+            for name in ("fact", "host", "grp", "value")]
     with store.turn, store.db.write() as connection:
+        there = connection.execute(select(waiver).where(*same, or_(waiver.c.until.is_(None), waiver.c.until > now))
+                                   ).first()
+        if there is not None:
+            end = "for good" if there.until is None else f"until {_day(there.until)}"
+            raise UsageError(f"waiver {there.id} says that already, {end}, by {there.author}: {there.reason[:120]}; to "
+                             f"change it, take it away first: tunecheck waive --end {there.id}")
         return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
 
 

@@ -1,0 +1,57 @@
+"""Which audit a verb is about that was told none: an audit of another inventory does not hide what is open here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .model import AuditHead
+    from .store import Store
+
+__all__ = ["newest_heard", "newest_of_each", "newest_with"]
+
+#: A folder for each night is an inventory of its own each: so many are looked through, so many named, so long (s).
+_LOOKED, _NAMED, _RECENT = 20, 3, 30 * 86400.0
+
+
+def newest_of_each(store: Store) -> list[AuditHead]:
+    """The newest finished audit of every inventory or folder, the newest first."""
+    found: dict[str, AuditHead] = {}
+    for head in store.audits():
+        if head.finished is not None:
+            found[head.scope.partition(", limit ")[0]] = head
+    return sorted(found.values(), key=lambda head: -head.id)[:_LOOKED]
+
+
+def newest_heard(store: Store) -> tuple[int | None, tuple[str, ...]]:
+    """The audit to show (None: the newest, as the store takes it), and what is to be said of that choice."""
+    each = newest_of_each(store)
+    place = next((place for place, head in enumerate(each) if len(each) > 1 and _heard(store, head)), None)
+    if place is None:
+        return None, ()
+    first = each[place]
+    notes = [f"audit #{head.id} ({head.scope}) is newer, and no host of it ever answered: tunecheck fleet --audit "
+             f"{head.id}" for head in each[:place]]
+    shown = _hosts(store, first)
+    for head in each[place + 1:]:
+        if len(notes) < _NAMED and first.started - head.started < _RECENT and (other := _hosts(store, head) - shown):
+            notes.append(f"audit #{head.id} ({head.scope}) has {len(other)} other host{'s' * (len(other) > 1)}: "
+                         f"tunecheck fleet --audit {head.id}")
+            shown |= other
+    return first.id, tuple(notes)
+
+
+def newest_with(store: Store, host: str) -> int | None:
+    """The newest audit that has this host; where none has, the one of everybody."""
+    each = newest_of_each(store)
+    return next((head.id for head in each if len(each) > 1 and host in _hosts(store, head)), None) or \
+        newest_heard(store)[0]
+
+
+def _hosts(store: Store, head: AuditHead) -> set[str]:
+    return {state.host for state in store.hosts(head.id, store.beside(head.id), bare=True)}
+
+
+def _heard(store: Store, head: AuditHead) -> bool:
+    """Whether a host that it asked has ever answered: one that fell silent is news."""
+    return any(state.last_ok is not None for state in store.hosts(head.id, bare=True))
