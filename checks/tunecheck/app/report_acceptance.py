@@ -22,8 +22,8 @@ def report(seen: Measured, recipe: Recipe | None, digest: str | None, base: str,
 
     from ..host.notify import refused, tell
     from ..report.document import Run
-    from ..report.plain import to_text
     from ..report.exporters import rendered, to_standard_output
+    from ..report.plain import to_text
     from ..report.style import style_for
     from ..serving.document import document
     from ..serving.reach import own_machine
