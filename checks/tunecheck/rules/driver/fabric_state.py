@@ -23,7 +23,7 @@ CODES = {
     "no-nvswitch": "No GPU hangs on an NVSwitch.",
     "nvlink-lost": "Boards that are always joined by NVLink are not.",
     "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
-    "links-down": "nvidia-smi shows NVLinks of a GPU that are inactive.",
+    "links-down": "NVLinks of a GPU are inactive, as nvidia-smi shows.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
     "health-unknown": "How a GPU's registration ended, or whether its place in the fabric is healthy, is not told.",
     "need-unknown": "Whether a GPU hangs on an NVSwitch is not in the report.",

@@ -50,6 +50,7 @@ def errors(case: Case) -> Errors:
 
 #: Replays since the driver was loaded that a sound link does not reach where its neighbours stay far below.
 _MANY, _TIMES = 1000, 100
+_UNTOLD = (Absence.NOT_READ, Absence.FAILED, Absence.LOST)
 
 
 def replayed(case: Case) -> tuple[tuple[str, ...], str]:
@@ -64,7 +65,8 @@ def replayed(case: Case) -> tuple[tuple[str, ...], str]:
         if rollovers.value or (count >= _MANY and count >= _TIMES * max(least, 1)):
             more = "" if rollovers.value is None else f", {rollovers.value} rollovers"
             wrong.append(f"{gpu.bdf} {count} replays{more}")
-        elif count and rollovers.absence is Absence.NOT_READ:
+        elif gpu.fact("replay_counter").absence in _UNTOLD or rollovers.absence in _UNTOLD[1:] or (
+                count and rollovers.absence is Absence.NOT_READ):
             unread.append(gpu.bdf)
     return tuple(wrong), ", ".join(unread)
 

@@ -49,7 +49,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"the link of a GPU replays packets: {held} (since the driver was loaded)"
     elif unread:
         code, outcome = UNREAD, "unknown"
-        text = f"{unread} replayed packets, and how often over and over (rollovers) is not told"
+        text = f"how often the link of {unread} replayed packets, or did so over and over (rollovers), is not told"
     elif counts.reason and (state := latched(case)) is not None:
         code, outcome, text, held = state
     elif counts.reason:
