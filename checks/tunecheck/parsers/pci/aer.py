@@ -43,7 +43,8 @@ _MOST = 512
 @dataclass(frozen=True)
 class PcieError:
     """All errors of one ``severity`` ("correctable", "non-fatal", "fatal", "contained" by DPC, "link-down" of a
-    hot-plug port) at one device. ``names`` are the kernel's words (RxErr, SDES, ...); ``unrecovered``: the kernel could not bring it back."""
+    hot-plug port) at one device. ``names`` are the kernel's words (RxErr, SDES, ...);
+    ``unrecovered``: the kernel could not bring it back."""
 
     bdf: str
     severity: str

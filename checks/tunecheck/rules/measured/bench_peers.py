@@ -25,8 +25,8 @@ _LOOK = Remedy.typed("compare link-width, link-speed and link-errors of these GP
                      "`sudo tunecheck p2p`")
 #: The registers show nothing: what was measured is of another time, or what they do not show is at work.
 AGAIN = Remedy.typed("no port redirects by the registers as given, so either they were changed after the measurement "
-                     "or something else joins both directions (the switch's firmware, its partitions): measure again with "
-                     "`sudo tunecheck p2p`")
+                     "or something else joins both directions (the switch's firmware, its partitions): measure again "
+                     "with `sudo tunecheck p2p`")
 _LOOK_HOST = Remedy("see link-width, link-speed, link-errors, numa-nodes; are memory channels of the GPU's node empty?")
 
 
