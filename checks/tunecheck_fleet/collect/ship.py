@@ -27,6 +27,8 @@ _PARTS = ("tunecheck/__init__.py", "tunecheck/errors.py", "tunecheck/facts/*.py"
           "tunecheck/parsers/**/*.py", "tunecheck/spec/__init__.py", "tunecheck/spec/boards.py",
           "tunecheck/spec/frozen.py", "tunecheck/util/*.py", "tunecheck_fleet/__init__.py",
           "tunecheck_fleet/collect/shipped.py")
+#: Plans what the role nvidia_driver installs; no fact needs it.
+_PLANNER = "tunecheck/parsers/packages/driver_*.py"
 #: Runs on the box as `python3 -I -c`. One line, without a single quote: it stands between two in the command.
 LOADER = (
     "import importlib.abc,importlib.util,io,sys,zipfile;"
@@ -56,12 +58,12 @@ main()
 @cache
 def collector() -> bytes:
     """A zip of the modules that read a host, with NVIDIA's NVML binding of this environment."""
-    packed = io.BytesIO()
+    packed, planner = io.BytesIO(), set(_SOURCES.glob(_PLANNER))
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("loader.py", _FINDER)
         archive.writestr("tunecheck_fleet/collect/__init__.py", "")     # its own needs Ansible
         for pattern in _PARTS:
-            for path in sorted(_SOURCES.glob(pattern)):
+            for path in sorted(set(_SOURCES.glob(pattern)) - planner):
                 archive.writestr(str(path.relative_to(_SOURCES)), path.read_bytes())
         nvml = importlib.util.find_spec("pynvml")
         if nvml is not None and nvml.origin is not None and nvml.origin.endswith("pynvml.py"):

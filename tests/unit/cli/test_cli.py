@@ -60,7 +60,8 @@ def test_exit_codes(tmp_path: Path, machine: Machine, code: int) -> None:
 @pytest.mark.parametrize("verb", ["driver", "runtime"])
 def test_where_nothing_was_judged_nothing_is_determined(tmp_path: Path, verb: str) -> None:
     """A box whose GPUs are gone; its recording, and what --json says of it."""
-    done = _run(verb, "--from", _record(tmp_path / "rec", Machine(), None), "--json", str(tmp_path / "out.json"))
+    done = _run(verb, "--from", _record(tmp_path / "rec", full(Machine()), None), "--json",
+                str(tmp_path / "out.json"))
     assert (done.returncode, done.stderr) == (3, "")
     assert "UNKNOWN: " in done.stdout and "nothing was judged (-v says why)" in done.stdout
     written = json.loads((tmp_path / "out.json").read_text())

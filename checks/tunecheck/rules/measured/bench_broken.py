@@ -21,6 +21,16 @@ _BROKEN = 0.5
 _STAGED_US = 6.0
 #: Beyond this, and three times of what it takes through the host, writes to the peer get lost and time out.
 _LOST_US = 50.0
+#: Where to look. ACS is named only where it may be the reason: not where the tree shows no port that redirects.
+_AGAIN = "; then: `sudo tunecheck p2p`"
+_LOSES = ("until it is mended run engines with NCCL_P2P_DISABLE=1; copies through the host are well there, so both "
+          "links are: what is between them loses peer writes; see ")
+_LOST = Remedy.typed(f"{_LOSES}iommu-mode, acs-redirect and xid{_AGAIN}")
+_LOST_DIRECT = Remedy.typed(f"{_LOSES}iommu-mode and xid{_AGAIN}")
+_SHARED = Remedy.typed(f"see acs-redirect: a port that redirects sends both directions over one uplink{_AGAIN}")
+_SHARED_DIRECT = Remedy.typed(f"see link-width and link-payload of the way{_AGAIN}")
+_STAGED = Remedy.typed(f"see `nvidia-smi topo -p2p r`, acs-redirect and iommu-mode{_AGAIN}")
+_STAGED_DIRECT = Remedy.typed(f"see `nvidia-smi topo -p2p r` and iommu-mode{_AGAIN}")
 _LETTERS = Remedy.typed("see p2p-capability and `nvidia-smi topo -p2p r`: its letters say why the driver refuses")
 
 
@@ -86,13 +96,10 @@ def _of_broken(check: str, bench: Bench, broken: list[Pair], places: Places) -> 
     figures = {f"{value:.1f} {unit}": None for grid, unit in ((direct, "GB/s"), (bench.grid("both ways"), "GB/s"),
                                                              (late, "us")) if (value := grid.get(worst)) is not None}
     observed = next(iter(figures), "")
-    look = "iommu-mode and xid" if places.direct(broken) else "iommu-mode, acs-redirect and xid"
     return Finding(check, "broken-pair", pairs_text(broken), "fail", "behaviour", f"{bench.tool}: peer access between "
                    f"{pairs_text(broken)} is broken ({name}{'; '.join(told)})", observed,
                    "faster than through the host, below 3 us", (bench.tool,),
-                   Remedy.typed("until it is mended run engines with NCCL_P2P_DISABLE=1; copies through the host are "
-                                "well there, so both links are: what is between them loses peer writes; see "
-                                f"{look}; then: `sudo tunecheck p2p`"))
+                   _LOST_DIRECT if places.direct(broken) else _LOST)
 
 
 def _shared(check: str, bench: Bench, explained: set[Pair], places: Places) -> Iterator[Finding]:
@@ -104,13 +111,11 @@ def _shared(check: str, bench: Bench, explained: set[Pair], places: Places) -> I
                       and pair not in explained and not predicted(places, pair))
         if half:
             worst = min(half, key=lambda pair: two[pair] / one[pair])
-            look = "see link-width and link-payload of the way" if places.direct(half) else \
-                "see acs-redirect: a port that redirects sends both directions over one uplink"
             yield Finding(check, "shared", pairs_text(half), "warn", "behaviour",
                           f"{bench.tool}: both directions at once carry {two[worst]:.1f} GB/s, one alone "
                           f"{one[worst]:.1f} ({pairs_text(half)}): they share a link", f"{two[worst] / one[worst]:.2f}",
                           f"{_DUPLEX} x one direction alone, or more", (bench.tool,),
-                          Remedy.typed(f"{look}; then: `sudo tunecheck p2p`"))
+                          _SHARED_DIRECT if places.direct(half) else _SHARED)
 
 
 def predicted(places: Places, pair: Pair) -> bool:
@@ -120,7 +125,5 @@ def predicted(places: Places, pair: Pair) -> bool:
 
 
 def _staged(places: Places, pairs: list[Pair]) -> Remedy:
-    """Return where to look for the reason of copies through the host. ACS is named only where it may be the reason."""
-    look = "`nvidia-smi topo -p2p r` and iommu-mode" if places.direct(pairs) else \
-        "`nvidia-smi topo -p2p r`, acs-redirect and iommu-mode"
-    return Remedy.typed(f"see {look}; then: `sudo tunecheck p2p`")
+    """Return where to look for the reason of copies through the host."""
+    return _STAGED_DIRECT if places.direct(pairs) else _STAGED

@@ -25,9 +25,10 @@ _LITTLE, _NOTHING = 0.33, 0.1
 _HOST_GB_S = 4.0
 #: From this size on the time of a start does not count.
 _LARGE = 16 << 20
-_WAY = Remedy.typed("run it again with NCCL_DEBUG=INFO: `via P2P` is the direct way, SHM and NET are not; see "
+_WAY = Remedy.typed("run it again with NCCL_DEBUG=INFO: \"via P2P\" names the direct way, SHM and NET do not; see "
                     "p2p-capability, iommu-mode, link-width and link-speed; then: `sudo tunecheck allreduce`")
-_TUNE = Remedy("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see nvidia-smi nvlink -s")
+_TUNE = Remedy.typed("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see "
+                     "`nvidia-smi nvlink -s`")
 
 
 def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def whole_or_add(gpu: Gpu) -> str:
     """Return the end of a sentence about what a text of nvidia-smi -q does not show of this GPU. Of one that is given
     whole no more is asked: its driver does not show it."""
     if gpu.values.get("whole_report") is True:
-        return ", which is whole: this driver does not show it there; on the box run: sudo tunecheck record"
+        return ", which is whole: this driver does not show it there; a recording of the box has what NVML tells"
     return "; add the whole of: nvidia-smi -q"
 
 
