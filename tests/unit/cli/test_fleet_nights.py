@@ -36,7 +36,7 @@ def test_a_warning_that_always_was_is_no_drift_until_its_value_moves(fleet: Flee
         fleet.put(number, watts=300)
     for _ in range(2):
         code, out, _ = fleet.audit(*NIGHTLY)
-        assert code == 0 and "STANDING high  gpu-power-limit" in out and "CLEAN" in out
+        assert code == 0 and "STANDING medium  gpu-power-limit" in out and "CLEAN" in out
         assert "CAUSES  none; 1 standing" in out
     fleet.put(2, watts=350)
     code, out, _ = fleet.audit(*NIGHTLY)
@@ -100,7 +100,7 @@ def test_the_one_box_that_came_with_another_limit_is_drift_by_the_others(fleet: 
     for number in range(1, 7):
         fleet.put(number, watts=300 if number == 2 else 700)
     code, out, _ = fleet.audit(*NIGHTLY)
-    assert code == 1 and "STANDING high  gpu-power-limit" in out and "differs from 5 of 6" in out
+    assert code == 1 and "STANDING medium  gpu-power-limit" in out and "differs from 5 of 6" in out
 
 
 @pytest.mark.parametrize("name", ["gpu.power_limit", "gpu-power-limit", "gpu.", "gpu-power-limit/GPU0*"])
