@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -70,9 +69,9 @@ def test_allreduce_uses_the_nccl_of_the_image(engine: Box) -> None:
 def test_a_rank_that_stops_is_named_by_its_pid_here_and_the_container_is_gone(engine: Box) -> None:
     found = engine.trial("allreduce", nccl="at=reduce,1 do=stop skip=2300", soak=30, limits=SOAK)
     (hang,) = found["hangs"]
-    assert re.search(r"\bGPU1\b.*\bT\b", hang["culprits"][0])
+    assert "GPU1" in hang["culprits"][0] and "process state T" in hang["culprits"][0]
     assert "GPU0" in hang["victims"][0] and hang["aftermath"]["verdict"] == "recovered"
-    (pid,) = re.findall(r"\(\D*(\d+)\)", hang["culprits"][0])
+    pid = hang["culprits"][0].partition("pid ")[2].partition(")")[0]
     assert any(path.startswith(f"/proc/{pid}/task/") for path in found["read"])
     assert any(" exec " in command and command.endswith("ras.py") for command in found["commands"])
     assert none_left(engine)
@@ -85,9 +84,10 @@ def test_after_a_hang_the_second_arm_has_a_container_of_its_own(engine: Box) -> 
     assert len(names) == 2 and none_left(engine)
 
 
-@pytest.mark.parametrize(("do", "says"), [(signal.SIGKILL, None), (signal.SIGSTOP, r" 10 s\b.* T$")])
-def test_a_container_that_is_killed_or_frozen_is_a_hang(engine: Box, do: signal.Signals, says: str | None) -> None:
-    """Of one that is frozen the silence and the state of its first process are told; of one that is gone neither."""
+@pytest.mark.parametrize(("do", "says"), [
+    (signal.SIGKILL, "the container was killed"), (signal.SIGSTOP, "has said nothing for 10 s"),
+])
+def test_a_container_that_is_killed_or_frozen_is_a_hang(engine: Box, do: signal.Signals, says: str) -> None:
     running = engine.start("allreduce", soak=60)
     assert eventually(lambda: first(engine))
     time.sleep(1.5)
@@ -95,9 +95,7 @@ def test_a_container_that_is_killed_or_frozen_is_a_hang(engine: Box, do: signal.
     out, errors = running.communicate(timeout=60)
     assert running.returncode == 0, errors
     hang = json.loads(out)["hangs"][0]
-    assert hang["phase"] == "container"
-    told = re.search(says or r" \d+ s\b| T\b", re.sub(r"\([^)]*\)", "", hang["culprits"][0]))
-    assert bool(told) == bool(says), hang["culprits"]
+    assert says in hang["culprits"][0] and hang["phase"] == "container"
     assert hang["aftermath"]["verdict"] == "recovered" and none_left(engine)
 
 
@@ -135,16 +133,16 @@ def _words(path: Path) -> list[str]:
 
 def test_an_image_without_python(engine: Box) -> None:
     found = engine.trial("p2p", image=engine.bare)
-    assert "python3" in found["error"] and engine.bare in found["error"] and found["code"] == 3
+    assert "has no python3" in found["error"] and found["code"] == 3
 
 
 def test_only_a_pinned_image_that_is_here(engine: Box) -> None:
     found = engine.trial("p2p", image="localhost/engine:1")
     assert f"(id {engine.image})" in found["error"] and found["code"] == 2
-    pinned = found["error"].rpartition("--in-container ")[2].split()[0]
+    pinned = found["error"].partition("now: --in-container ")[2].split()[0]
     assert pinned.startswith("localhost/engine@sha256:") and not engine.trial("p2p", image=pinned).get("error")
     absent = engine.trial("p2p", image=f"localhost/engine@sha256:{'0' * 64}")
-    assert "podman pull" in absent["error"] and absent["code"] == 3
+    assert "podman has no image" in absent["error"] and "podman pull" in absent["error"] and absent["code"] == 3
 
 
 def test_what_the_container_may(engine: Box) -> None:
@@ -168,4 +166,4 @@ def test_the_verb(engine: Box) -> None:
     argv = engine.command(sys.executable, "-c", "from tunecheck.cli.main import main; main()", "trial",
                           "--in-container", "localhost/engine:1")
     done = subprocess.run(argv, env=engine.given(), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and done.stderr.startswith("tunecheck: --in-container localhost/engine:1: ")
+    assert done.returncode == 2 and done.stderr.startswith("tunecheck: --in-container localhost/engine:1: what this")
