@@ -90,7 +90,7 @@ def freeze(host: str, inventory: tuple[str, ...]) -> None:
     if inventory:
         from tunecheck.spec.doubled_keys import doubled_keys
 
-        if doubled := doubled_keys(inventory):
+        if doubled := doubled_keys(inventory, host):
             raise UsageError("\n".join(doubled))
 
     example = 'expected {"box_spec": {...}, "box_spec_host": {...} or null} on stdin'

@@ -15,9 +15,10 @@ _SUFFIXES = ("", ".yml", ".yaml", ".json")
 _LONGEST = 16 << 20
 
 
-def doubled_keys(inventories: Iterable[str]) -> list[str]:
+def doubled_keys(inventories: Iterable[str], host: str = "") -> list[str]:
     """Return one sentence for each, with the file and both lines. ``inventories``: each a folder or a file; a list of
-    hosts has no file. What is no YAML, is encrypted or is a program is left to Ansible."""
+    hosts has no file. ``host``: leave out the host_vars of all others, which say nothing about this one. What is no
+    YAML, is encrypted or is a program is left to Ansible."""
     seen: dict[Path, None] = {}
     for inventory in inventories:
         root = Path(inventory)
@@ -25,22 +26,27 @@ def doubled_keys(inventories: Iterable[str]) -> list[str]:
             continue
         folder = root if root.is_dir() else root.parent
         for place in (root, folder / "group_vars", folder / "host_vars"):
-            seen.update(dict.fromkeys(_files(place)))
+            seen.update(dict.fromkeys(_files(place, host, set())))
     return [sentence for file in seen for sentence in _of_file(file)]
 
 
-def _files(place: Path) -> Iterator[Path]:
+def _files(place: Path, host: str, known: set[Path]) -> Iterator[Path]:
+    """Yield the files that Ansible reads there. ``known``: folders that were looked into; a link may lead back."""
     if place.is_file():
         yield place
         return
     try:
-        inside = sorted(place.iterdir())
+        folder, inside = place.resolve(), sorted(place.iterdir())
     except OSError:
         return
+    if folder in known:
+        return
+    known.add(folder)
     for each in inside:
-        if not each.name.startswith(".") and not each.name.endswith("~") and (
-                each.is_dir() or each.suffix in _SUFFIXES):
-            yield from _files(each)
+        others = host and place.name == "host_vars" and host not in (each.name, each.stem)
+        if not others and not each.name.startswith(".") and not each.name.endswith("~") and (
+                each.is_dir() or each.name == host or each.suffix in _SUFFIXES):
+            yield from _files(each, host, known)
 
 
 def _of_file(file: Path) -> list[str]:

@@ -65,6 +65,26 @@ def test_what_is_no_key_twice_is_left_to_ansible(box: Path, file: str, content: 
     assert doubled_keys([str(box), "box1,", str(box / "none")]) == []
 
 
+def test_a_host_is_not_refused_for_a_key_of_another(box: Path) -> None:
+    """The play asks for each of its hosts: what stands in the files of others neither stops it nor is read for it."""
+    (box / "host_vars/box3.example.org").mkdir(parents=True)
+    for name in ("box1.yml", "box2", "box3.example.org/more.yml"):
+        (box / "host_vars" / name).write_text(_TWICE)
+    for host, file in (("box1", "box1.yml"), ("box2", "box2"), ("box3.example.org", "box3.example.org/more.yml")):
+        found, = doubled_keys([str(box)], host)
+        assert found.startswith(f"{box}/host_vars/{file}:3: ")
+        assert doubled_keys([str(box / "hosts.yml")], host) == [found]
+    assert doubled_keys([str(box)], "box4") == [] and len(doubled_keys([str(box)])) == 3
+
+
+def test_a_link_that_leads_back_is_no_loop(box: Path) -> None:
+    (box / "group_vars").mkdir()
+    (box / "group_vars/all.yml").write_text(_TWICE)
+    for name in ("a", "b"):
+        (box / "group_vars" / name).symlink_to(box)
+    assert len(doubled_keys([str(box)])) == 1
+
+
 def test_whoever_reads_the_inventory_refuses_it(box: Path) -> None:
     """`spec show`, an audit and the play's `spec freeze`."""
     (box / "group_vars").mkdir()
