@@ -84,13 +84,12 @@ class Posted:
     module: Mapping[str, str] = field(default_factory=dict)
     device_nodes: DeviceNodes | None = None
 
-
     @property
     def anything(self) -> bool:
         """Return whether the import holds a text of which a finding or a table speaks."""
         return self.table.known or any((self.letters, self.names, self.links, self.failures, self.nccl, self.tests,
-                                        self.benches,
-                                        self.engines, self.cuda, self.module, self.modules, self.device_nodes))
+                                        self.benches, self.engines, self.cuda, self.module, self.modules,
+                                        self.device_nodes))
 
 
 NOTHING = Posted()

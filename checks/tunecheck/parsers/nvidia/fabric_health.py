@@ -34,19 +34,8 @@ _BITS: Tuple[Tuple[int, int, Dict[int, str]], ...] = (
     (2, 0x3, {1: "route recovery in progress"}),
     (4, 0x3, {1: "route unhealthy"}),
     (6, 0x3, {1: "access timeout recovery in progress"}),
-    (
-        8,
-        0xF,
-        {
-            2: "system GUID",
-            3: "chassis serial number",
-            4: "no partition",
-            5: "insufficient NVLinks",
-            6: "incompatible GPU firmware",
-            7: "invalid location",
-            8: "GPU state invalid",
-        },
-    ),
+    (8, 0xF, {2: "system GUID", 3: "chassis serial number", 4: "no partition", 5: "insufficient NVLinks",
+              6: "incompatible GPU firmware", 7: "invalid location", 8: "GPU state invalid"}),
     (12, 0x3, {2: "no partition assigned"}),
     (14, 0x3, {2: "global fabric manager disconnected"}),
 )

@@ -1,5 +1,5 @@
-"""Short outputs that people add: ``nvidia-smi nvlink -s``, ``lsmod``,
-``modinfo nvidia``, ``nvcc --version``, ``ls -l /dev/nvidia*``."""
+"""Short outputs that people add: ``nvidia-smi nvlink -s``, ``lsmod``, ``modinfo nvidia``, ``nvcc --version``,
+``ls -l /dev/nvidia*``."""
 
 from __future__ import annotations
 

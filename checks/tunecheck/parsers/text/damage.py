@@ -1,4 +1,5 @@
-"""Why a recording cannot be used: a code for programs beside the sentence for people."""
+"""Why a recording, or another JSON document that is read with limits, cannot be used: a code for programs beside the
+sentence for people."""
 
 from __future__ import annotations
 

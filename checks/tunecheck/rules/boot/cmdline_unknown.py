@@ -73,10 +73,11 @@ def _apart(case: Case, line: tuple[str, ...], source: str) -> Iterator[Finding]:
     """Yield findings about words that are the other maker's, or contradict each other. Those that the specification
     declares are cmdline-conflict's."""
     declared = {word for token in declared_tokens(case.spec) for word in split(token)}
-    placed = [word for token in line[:_LONGEST] for word in split(token) if name_of(word) in _IOMMU][:_MOST]
+    placed = list(dict.fromkeys(word for token in line[:_LONGEST] for word in split(token)
+                                if name_of(word) in _IOMMU))[:_MOST]
     table = iommu_table(case)
     other = {"IVRS": "intel_iommu", "DMAR": "amd_iommu"}.get(table or "", "")
-    for word in dict.fromkeys(placed):
+    for word in placed:
         if other and name_of(word) == other:
             yield Finding(_ID, "other-maker", word[:200], "warn", "effective", f"{word[:200]} changes nothing: the "
                           f"firmware describes an IOMMU of {'AMD' if table == 'IVRS' else 'Intel'} ({table})",

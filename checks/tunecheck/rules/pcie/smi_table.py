@@ -77,7 +77,6 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     words = by_word(table)
     if case.frozen is None and any(each.code == "nvlink-lost" for each in faults(case)):
         # The way by PCIe that is left is no layout to judge: fabric-state says what is wrong.
-        words = {word: pairs for word, pairs in words.items() if word.startswith("NV")}
         yield Finding(check, "nvlink-lost", "pairs", "skip", "effective", f"in {table.source} GPUs that are always "
                       "joined by NVLink are not (fabric-state)", evidence=(table.source,))
         return
