@@ -61,8 +61,11 @@ class GpuReset:
             return "the PCI devices cannot be read, so nobody knows whether there are NVSwitches"
         if switches:
             return f"NVSwitches are on this box ({switches[0]}); reset all GPUs by hand, or reboot it"
-        if _FABRIC in self.holders((_FABRIC,)):
-            return "a fabric manager runs on this box: NVSwitches; reset all GPUs by hand, or reboot it"
+        try:
+            if self._active(_FABRIC):
+                return "a fabric manager runs on this box: NVSwitches; reset all GPUs by hand, or reboot it"
+        except ProbeError as error:
+            return f"systemd does not tell whether a fabric manager runs, as with NVSwitches ({error}); reboot the box"
         with contextlib.closing(self._opened()) as asked:
             try:
                 gpus = asked.nvml(_COMMAND).get("gpus", [])
@@ -71,14 +74,17 @@ class GpuReset:
         return next((why for each in gpus if (why := _cannot(each, len(gpus)))), "" if gpus else
                     "NVML lists no GPU; reboot the box")
 
-    def holders(self, units: Sequence[str] = _HOLDERS) -> tuple[str, ...]:
-        """Those of the units that are active."""
+    def holders(self) -> tuple[str, ...]:
+        """Those of our units that are active and hold the GPUs open."""
         found = []
-        for unit in units:
+        for unit in _HOLDERS:
             with contextlib.suppress(ProbeError):
-                if self._host.run(("systemctl", "is-active", "--quiet", "--", unit), _COMMAND).returncode == 0:
+                if self._active(unit):
                     found.append(unit)
         return tuple(found)
+
+    def _active(self, unit: str) -> bool:
+        return self._host.run(("systemctl", "is-active", "--quiet", "--", unit), _COMMAND).returncode == 0
 
     def run(self, holders: Sequence[str]) -> str:
         """Stop those units, reset all GPUs, start them again. "" where that went well, else what went wrong."""

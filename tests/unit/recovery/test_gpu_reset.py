@@ -50,6 +50,7 @@ class Gpus(Box1):
     devices: dict[str, tuple[str, str]] = field(default_factory=lambda: {"0000:01:00.0": ("0x10de", "0x030200")})
     boards: list[dict[str, Any]] | None = field(default_factory=lambda: [PLAIN, PLAIN])
     running: tuple[str, ...] = (WATCH, PERSISTENCED)
+    silent: tuple[str, ...] = ()        # units of which systemd says nothing in time
     open: int = 0
 
     def run(self, argv: tuple[str, ...], deadline: float = 20.0) -> Completed:
@@ -61,6 +62,8 @@ class Gpus(Box1):
             return Completed(argv, self.says[0], self.says[1], "")
         if argv[0] == "systemctl" and argv[-1] != UNIT:
             if argv[1] == "is-active":
+                if argv[-1] in self.silent:
+                    raise Unreadable("systemctl", Absence.TIMED_OUT)
                 return Completed(argv, 0 if argv[-1] in self.running else 3, "", "")
             self.asked.append(f"{argv[1]} {argv[-1]}")
             return Completed(argv, 0, "", "")
@@ -166,7 +169,9 @@ def test_a_verdict_of_an_earlier_preflight_resets_nothing(tmp_path: Path) -> Non
     {"boards": [{**PLAIN, "mig_mode": "enabled"}]},
     {"boards": [PLAIN, {**PLAIN, "processes": [{"pid": 7, "used_mib": 1}]}]},
     {"running": ("nvidia-fabricmanager.service",)},
-], ids=["switch", "no-gpu", "nvml-hangs", "fabric", "fabric-starts", "links-of-four", "mig", "in-use", "manager"])
+    {"silent": ("nvidia-fabricmanager.service",)},
+], ids=["switch", "no-gpu", "nvml-hangs", "fabric", "fabric-starts", "links-of-four", "mig", "in-use", "manager",
+        "manager-unknown"])
 def test_what_cannot_be_reset_is_left_and_says_why(tmp_path: Path, change: dict[str, Any]) -> None:
     host = replace(Gpus(), **change)
     ended = recover(resetting(host, tmp_path), asked())
