@@ -77,16 +77,16 @@ class _Hub:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
-                raise UsageError(f"{url}: the hub says {error.code}; accept the model's terms there and set HF_TOKEN"
-                                 , Unpinned.REFUSED) from None
+                raise UsageError(f"{url}: the hub says {error.code}; accept the model's terms there and set HF_TOKEN",
+                                 Unpinned.REFUSED) from None
             if error.code == 404:
                 raise UsageError(f"{url}: the hub has no such model or revision; correct model.id",
                                  Unpinned.NO_MODEL) from None
             raise ProbeError(f"{url}: the hub says {error.code}; try again later", Unpinned.FAILED) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
-            raise ProbeError(f"{url}: the hub does not answer ({reason}); check the network, or set HF_ENDPOINT"
-                             , Unpinned.NO_ANSWER) from None
+            raise ProbeError(f"{url}: the hub does not answer ({reason}); check the network, or set HF_ENDPOINT",
+                             Unpinned.NO_ANSWER) from None
         return bytes(content), link
 
     def json(self, url: str) -> tuple[Any, str]:
