@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tunecheck.report.style import Style, safe
-from tunecheck.util.text import and_more, some
+from tunecheck.util.text import and_more
 
-from ..entries import Entry, entries, happened
-from ..verdict import Cause, FleetReport, HostRow, Split, Wave
+from ..entries import Entry, entries
+from ..verdict import FleetReport, HostRow, Split
+from . import entry_words as words
 from .lines import INDENT, cut, entry, marked, short
 from .text import (
     NOT_DRIFT,
@@ -33,10 +34,10 @@ from .text import (
 
 __all__ = ["entry", "marked", "terminal", "verdict"]
 
-#: Entries of one heading (of splits fewer), and characters of host names in one entry, without -v.
-_ENTRIES, _SPLITS, _NAMES = 40, 10, 120
+#: Entries of one heading (of splits fewer), without -v.
+_ENTRIES, _SPLITS = 40, 10
 #: What a terminal shows in one line without -v.
-_FEW, _QUIET = 3, ("standing", "intended", "approved")
+_QUIET = ("standing", "intended", "approved")
 #: Lines of a page that is read without scrolling. A report of many open entries that has more tells each new one in
 #: four lines, and whatever is not drift in one, of which it lists so many.
 _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
@@ -106,11 +107,11 @@ def verdict(report: FleetReport, each: bool = False) -> str:
     tail = f"; {' and '.join(gaps)}" if gaps else ""
     of = f" of {report.fact}" if report.fact else ""
     if report.outcome == "unknown":
-        earlier = f"; {_plural(count, 'cause')}{of} from earlier audits" if counted else ""
+        earlier = f"; {words.plural(count, 'cause')}{of} from earlier audits" if counted else ""
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
     if report.outcome == "clean":
-        return f"CLEAN: no drift{of} on the {_plural(report.answered, 'host')} that answered{tail}"
-    return f"DRIFT: {_plural(count, 'cause')}{of} on {_plural(len(hosts), 'host')}{tail}"
+        return f"CLEAN: no drift{of} on the {words.plural(report.answered, 'host')} that answered{tail}"
+    return f"DRIFT: {words.plural(count, 'cause')}{of} on {words.plural(len(hosts), 'host')}{tail}"
 
 
 def _summary(findings: Iterable[Entry]) -> str:
@@ -139,10 +140,10 @@ def _next(findings: Sequence[Entry], report: FleetReport) -> str:
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
-    if style.width and not verbose and len(findings) > _FEW and kind(findings[0].lead) in _QUIET:
+    if style.width and not verbose and len(findings) > words.FEW and kind(findings[0].lead) in _QUIET:
         word = kind(findings[0].lead)
         hosts = len({host for each in findings for host in each.lead.hosts})
-        summary = f"{_plural(len(findings), 'cause')} on {_plural(hosts, 'host')} (-v lists them)"
+        summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them)"
         return [entry(word.upper(), [summary], style)]
     if tight:
         return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
@@ -158,7 +159,7 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     who = f" ({cause.acknowledged.owner or cause.acknowledged.author})" if word == "acknowledged" and \
         cause.acknowledged else ""
     about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
-             *([_age(cause, now)] if word != "resolved" and cause.since is not None else [])]
+             *([words.age(cause, now)] if word != "resolved" and cause.since is not None else [])]
     line = safe(f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}{', '.join(about)}"
                 f"{'  ' if about else ''}{titled(cause)} on {fold(cause.hosts, 30)} ({cause.group}): {change(cause)}")
     line = cut(line, style)
@@ -168,31 +169,22 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
 def _four(finding: Entry, style: Style, now: float) -> list[str]:
     """What is new, in four lines: what, where, since when, and what to do or what it says."""
     cause = finding.lead
-    where = f"{cause.group}, {_hosts(cause.hosts, False)}"
+    where = f"{cause.group}, {words.named_hosts(cause.hosts, False)}"
     if len(cause.all_waves) > 1:
-        beside = _plural(len(cause.hosts) - len(cause.new_hosts), "host")
+        beside = words.plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
-    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", _expected(cause), _needs(cause))
+    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", words.expected(cause),
+             words.needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
-            _more(finding) if finding.more else "")
+            words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
-
-
-def _expected(cause: Cause) -> str:
-    """Of a clone it is no list of hosts that would stand behind the other one."""
-    return f"expected {cause.expected} alone" if cause.authority == "identity" and cause.expected == "one host" else \
-        cause.expected
-
-
-def _age(cause: Cause, now: float) -> str:
-    return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
 
 
 def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:
@@ -205,18 +197,19 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
     several = len(cause.all_waves) > 1
-    parts = [f"{cause.group}, {_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (_expected(cause), "" if several else f"since {interval(cause.since, now)}",
-                                         _needs(cause) if word not in ("waived", "resolved") else "",
+    parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
+             "; ".join(part for part in (words.expected(cause),
+                                         "" if several else f"since {interval(cause.since, now)}",
+                                         words.needs(cause) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "") if part)]
-    parts += [f"{'new on' if wave.state == 'new' else 'since'} {_wave(wave, verbose, now)}"
+    parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []
     if cause.text and cause.text not in first and word != "resolved":
         parts.append(cause.text)
     if finding.more:
-        parts.append(_more(finding))
+        parts.append(words.more(finding))
     if cause.acknowledged and cause.counts:
-        parts.append(_acknowledgement(cause))
+        parts.append(words.acknowledgement(cause))
     if cause.approved:
         parts.append(f"approved by {cause.approved.author} as of #{cause.approved.audit}: {cause.approved.note}")
     if cause.waived:
@@ -227,64 +220,29 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     return entry(mark, parts, style, first)
 
 
-def _more(finding: Entry) -> str:
-    """What the same thing moved besides: checks that fail by their names, facts too where they are few."""
-    failing = list(dict.fromkeys(titled(each) for each in finding.more if each.outcome == "fail"))
-    named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
-    few = len(named) == len(finding.more) and len(named) <= _FEW
-    names = f" ({'' if few else 'failing: ' if failing else ''}{some(named, _FEW, ', ')})" if few or failing else ""
-    return f"{_plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}{names}" \
-           f"{'' if few else ' (-v lists them)'}"
-
-
-def _wave(wave: Wave, verbose: bool, now: float) -> str:
-    names = fold(wave.hosts, 0 if verbose else _NAMES)
-    return f"{names}: since {interval(wave.since, now)}" if wave.state == "new" else \
-        f"{interval(wave.since, now)}: {names}"
-
-
-def _acknowledgement(cause: Cause) -> str:
-    """Who is at work on it, and of which hosts that was said."""
-    decision = cause.acknowledged
-    assert decision is not None
-    left = len(cause.hosts) - len(cause.covered)
-    parts = [f"acknowledged by {decision.author} ({clock(decision.created)})",
-             f"owner {decision.owner}" if decision.owner else "",
-             decision.link, decision.note, f"not of {_plural(left, 'host')}" if left else ""]
-    return "; ".join(part for part in parts if part)
-
-
-def _hosts(names: Sequence[str], verbose: bool) -> str:
-    return f"{_plural(len(names), 'host')}: {fold(names, 0 if verbose else _NAMES)}"
-
-
-def _needs(cause: Cause) -> str:
-    """What it takes to put the value back."""
-    return "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
-
-
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
     values = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
     parts = list(zip(values, split.parts, strict=False))
     shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
-    who = [f"{value}: {fold(names, 0 if verbose else _NAMES)}" for value, (_, _, names) in parts if names]
+    who = [f"{value}: {fold(names, 0 if verbose else words.NAMES)}" for value, (_, _, names) in parts if names]
     return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
 
 
 def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[..., list[str]]) -> Iterator[list[str]]:
     for status, reason, rows in gaps(report.hosts):
         answered = status in ("ok", "partial")
-        parts = [_hosts([row.host for row in rows], verbose), reason, _missing(rows) if answered else _last(rows)]
+        parts = [words.named_hosts([row.host for row in rows], verbose), reason,
+                 _missing(rows) if answered else _last(rows)]
         if status == "ok" and style.width and not verbose:
-            parts = [f"{_plural(len(rows), 'host')}, {_missing(rows)}"]
+            parts = [f"{words.plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
         yield one("INCOMPLETE", parts, style, word)
 
 
 def _missing(rows: Iterable[HostRow]) -> str:
     facts = sorted({fact for row in rows for fact in row.unknown})
-    return f"{_plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
+    return f"{words.plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
 
 
 def _last(rows: list[HostRow]) -> str:
@@ -296,7 +254,3 @@ def _last(rows: list[HostRow]) -> str:
     spread = f"#{first}" if first == last else f"#{first} to #{last}"
     never = len(rows) - len(answered_in)
     return f"last answered in {spread}{f'; {never} never yet' if never else ''}"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
