@@ -139,7 +139,7 @@ def test_ctrl_c_while_the_command_is_still_loading(tmp_path: Path) -> None:
             "    if name == 'click': os.kill(os.getpid(), signal.SIGINT)\n"
             "    return load(name, *more, **rest)\nbuiltins.__import__ = slow\nmain()")
     done = _interrupted(code, "checks", cwd=tmp_path)
-    assert done.returncode == 130 and re.fullmatch("tunecheck: [^\n]*\n", done.stderr)
+    assert done.returncode == 130 and re.fullmatch("tunecheck: [^\n:]*\n", done.stderr)
 
 
 #: As pip writes the console script; the signal comes at the event of this number, counted from our own first line on.
@@ -191,7 +191,7 @@ def test_ctrl_c_while_a_dataclass_is_made_ends_with_the_code_too(tmp_path: Path)
     (tmp_path / "as_module.py").write_text(code)
     done = subprocess.run([sys.executable, "-m", "as_module", "topo"], env=_ENV, cwd=tmp_path, capture_output=True,
                           text=True, timeout=60, check=False)
-    assert done.returncode == 130 and re.fullmatch("\\s*tunecheck: [^\n]*\n", done.stderr)
+    assert done.returncode == 130 and re.fullmatch("\\s*tunecheck: [^\n:]*\n", done.stderr)
 
 
 @pytest.mark.parametrize("args", ["topo", "record -o -", "snapshot", "checks"])
