@@ -71,6 +71,8 @@ def test_a_fault_closes_the_gate_and_its_end_opens_it(box: Box, tmp_path: Path, 
                                                       found: str, names: str) -> None:
     done = box("preflight", cuda=cuda, nccl=nccl)
     assert done.code == code, [each["message"] for each in done.report["findings"] if each["outcome"] == "fail"]
+    wrong = done.report["measured"]["wrong"]
+    assert ("ping-pong" in {each["trial"] for each in wrong}) is ("lost" in cuda), "a flag that never arrived"
     closed = box("gate")
     assert closed.code == 1
     first = closed.errors.splitlines()[0]
