@@ -29,8 +29,8 @@ CODES = {
 _ID = CHECK.id
 _MOST = 5_000_000
 #: Published for the RTX PRO 6000 (600 W); see the page.
-_COST = ("; measured against 600 W: under full load 500 W is as fast, 400 W 8 % slower and 300 W 30 % slower (64 "
-         "users); with one user 300 W is 3 to 4 % slower")
+_COST = ("; published against 600 W: 500 W is about as fast, 400 W 8 % slower; 300 W 30 % slower with 64 users, and 3 "
+         "to 4 % with one")
 
 _CAPPED = ("what caps it (platform, power brake, temperature) is not set by -pl; its reasons: ",
            run("nvidia-smi -i {gpus} -q -d POWER,PERFORMANCE"),
