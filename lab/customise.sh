@@ -71,4 +71,7 @@ GRUB_TERMINAL="serial"
 GRUB_SERIAL_COMMAND="serial --unit=0 --speed=115200"
 GRUB_DISABLE_OS_PROBER=true
 F
+# Ansible's modules are compiled once a boot, not once a task.
+install -m 644 "$LAB_BYTECODE" "$R/usr/lib/python3/dist-packages/lab_zip_bytecode.py"
+echo 'import lab_zip_bytecode' >"$R/usr/lib/python3/dist-packages/lab_zip_bytecode.pth"
 install -m 755 "$LAB_SEAL" "$R/root/seal.sh"

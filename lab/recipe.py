@@ -28,6 +28,7 @@ ROOT_MIB = DISK_MIB - 1 - BIOS_MIB - ESP_MIB - 1  # 1 MiB for each of the two pa
 _HERE = Path(__file__).resolve().parent
 CUSTOMISE = _HERE / "customise.sh"
 SEAL = _HERE / "seal.sh"
+BYTECODE = _HERE / "guest/zip_bytecode.py"
 FORMAT = 2  # of the image's folder: 2 has modes.txt
 
 
@@ -74,13 +75,14 @@ def environment() -> dict[str, str]:
         "LAB_ESP_UUID": f"{ESP_ID[:4]}-{ESP_ID[4:]}",
         "LAB_MAC": MAC,
         "LAB_SEAL": str(SEAL),
+        "LAB_BYTECODE": str(BYTECODE),
     }
 
 
 def digest() -> str:
     """Return the first 12 hex digits of the digest over everything that decides the image's content."""
     facts = [FORMAT, SUITE, PACKAGES, ROOT_UUID, ESP_ID, MAC, BIOS_MIB, ESP_MIB, DISK_MIB]
-    content = json.dumps(facts).encode() + CUSTOMISE.read_bytes() + SEAL.read_bytes()
+    content = json.dumps(facts).encode() + CUSTOMISE.read_bytes() + SEAL.read_bytes() + BYTECODE.read_bytes()
     return hashlib.sha256(content).hexdigest()[:12]
 
 

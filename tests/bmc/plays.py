@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.bmc.conftest import Bmc
 from tests.bmc.emulator import PASSWORD, ROOT, USER
+from tests.play_environment import environment
 
 
 def _command(tmp_path: Path, bmc: Bmc, playbook: str, host: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
@@ -25,16 +26,15 @@ def _command(tmp_path: Path, bmc: Bmc, playbook: str, host: dict[str, Any]) -> t
                  "boot_trial_bmc_user": USER, "boot_trial_bmc_ca_file": str(bmc.shown.file)} | host
     inventory = tmp_path / "hosts.json"
     inventory.write_text(json.dumps({"all": {"hosts": {"box": variables}}}))
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
-                   "TUNECHECK_BMC_PASSWORD": PASSWORD}
-    return [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(inventory)], environment
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(inventory)]
+    return argv, environment(TUNECHECK_BMC_PASSWORD=PASSWORD)
 
 
 def play(tmp_path: Path, bmc: Bmc, *arguments: str, playbook: str = "playbooks/power_cycle.yml",
          **host: Any) -> subprocess.CompletedProcess[str]:
     """Without a terminal, and as talkative as Ansible gets: the password is nowhere in it."""
-    argv, environment = _command(tmp_path, bmc, playbook, host)
-    done = subprocess.run([*argv, "-vvvv", *arguments], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+    argv, variables = _command(tmp_path, bmc, playbook, host)
+    done = subprocess.run([*argv, "-vvvv", *arguments], cwd=ROOT, env=variables, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=240, check=False)
     assert PASSWORD not in done.stdout + done.stderr, "the password is shown"
     return done
@@ -42,10 +42,10 @@ def play(tmp_path: Path, bmc: Bmc, *arguments: str, playbook: str = "playbooks/p
 
 def at_terminal(tmp_path: Path, bmc: Bmc, asks: str, typed: str, *arguments: str) -> str:
     """A person who types ``typed`` when the play ``asks``; what the terminal showed."""
-    argv, environment = _command(tmp_path, bmc, "playbooks/power_cycle.yml", {})
+    argv, variables = _command(tmp_path, bmc, "playbooks/power_cycle.yml", {})
     ours, theirs = pty.openpty()
     shown, end = b"", time.monotonic() + 240
-    child = subprocess.Popen([*argv, *arguments], cwd=ROOT, env={**environment, "TERM": "dumb"}, stdin=theirs,
+    child = subprocess.Popen([*argv, *arguments], cwd=ROOT, env={**variables, "TERM": "dumb"}, stdin=theirs,
                              stdout=theirs, stderr=theirs, start_new_session=True,
                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
     os.close(theirs)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.play_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,9 +19,8 @@ def run(files: list[dict[str, Any]], *options: str) -> dict[str, Any]:
     argv = [str(Path(sys.executable).parent / "ansible"), "localhost", "-i", "localhost,", "-c", "local", "-e",
             f"ansible_python_interpreter={sys.executable}", "-m", "box_files",
             "-a", json.dumps({"files": files}), *options]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_BECOME": "false",
-                   "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT, env=environment, check=False)
+    variables = environment(ANSIBLE_BECOME="false", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT, env=variables, check=False)
     return json.loads(done.stdout[done.stdout.index("=> {") + 3:])  # type: ignore[no-any-return]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.play_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 HIDDEN = ("/etc/containers", "/etc/docker", "/etc/cdi", "/var/lib/tunecheck", "/var/lib/containers", "/srv", "/run/cdi")
@@ -46,10 +47,9 @@ class Box:
         ) + self.more + 'exec "$@"'
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_BECOME": "false",
-                       "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
+        variables = environment(ANSIBLE_BECOME="false", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
         return subprocess.run(["unshare", "--mount", "bash", "-ec", self.script(), "box", *argv], cwd=ROOT,
-                              env=environment, capture_output=True, text=True, timeout=120, check=False)
+                              env=variables, capture_output=True, text=True, timeout=120, check=False)
 
     def module(self, name: str, arguments: dict[str, Any], *options: str) -> dict[str, Any]:
         done = self.run(str(Path(sys.executable).parent / "ansible"), "localhost", "-i", "localhost,", "-c", "local",

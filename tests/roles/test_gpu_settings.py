@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.build import build as compile_fake
+from tests.play_environment import environment
 
 from tunecheck.spec import build
 
@@ -163,9 +164,9 @@ def test_the_module_changes_once(box: Box) -> None:
         argv = [str(Path(sys.executable).parent / "ansible"), "localhost", "-i", "localhost,", "-c", "local", "-e",
                 f"ansible_python_interpreter={sys.executable}", "-m", "gpu_settings", "-a",
                 json.dumps({"python": sys.executable, "script": str(wrapper)}), *options]
-        environment = {**box.environment(mode), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_BECOME": "false",
-                       "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT, env=environment, check=False)
+        variables = {**environment(ANSIBLE_BECOME="false", ANSIBLE_CALLBACK_RESULT_FORMAT="json"),
+                     **box.environment(mode)}
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, cwd=ROOT, env=variables, check=False)
         return json.loads(done.stdout[done.stdout.index("=> {") + 3:])  # type: ignore[no-any-return]
 
     assert run("--check")["changed"] and not box.state.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.play_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,9 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def play(tmp_path: Path, playbook: str, host: dict[str, object], *arguments: str) -> subprocess.CompletedProcess[str]:
     inventory = tmp_path / "hosts.json"
     inventory.write_text(json.dumps({"all": {"hosts": {"box": host}}}))
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(inventory), *arguments]
-    return subprocess.run(argv, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    return subprocess.run(argv, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=120, check=False)
 
 
@@ -52,7 +51,7 @@ def test_an_inventory_that_is_not_there_is_an_error(tmp_path: Path, given: tuple
     """Ansible alone says "no hosts matched" and ends with 0: a timer would take that for a box that is well."""
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml",
             *(each.format(empty=tmp_path) for each in given)]
-    done = subprocess.run(argv, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, text=True,
+    done = subprocess.run(argv, cwd=ROOT, env=environment(), text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
     assert done.returncode not in (0, None) and "parse inventory source" in done.stderr, done.stderr
     assert "PLAY" not in done.stdout
@@ -60,11 +59,10 @@ def test_an_inventory_that_is_not_there_is_an_error(tmp_path: Path, given: tuple
 
 @pytest.mark.parametrize("playbook", ["site.yml", "playbooks/rollback.yml"])
 def test_no_inventory_at_all_is_an_error(tmp_path: Path, playbook: str) -> None:
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
     hosts = tmp_path / "hosts.yml"
     hosts.write_text("all: {hosts: {}}\n")
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "--check", "-i", str(hosts)]
-    done = subprocess.run(argv, cwd=ROOT, env=environment, text=True, stdin=subprocess.DEVNULL, capture_output=True,
+    done = subprocess.run(argv, cwd=ROOT, env=environment(), text=True, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=120, check=False)
     assert done.returncode == 2 and f"ansible-playbook {playbook} -i inventory/box1" in done.stderr, done.stderr
 

@@ -4,13 +4,13 @@ ansible-playbook on local connections; only what it would do to a box is replace
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import yaml
+from tests.play_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = [f"box{number}" for number in range(1, 6)]      # batches of 1, 1 (a tenth is less than one), 2 and 1
@@ -44,9 +44,9 @@ class Rollout:
         """Exit code, and the output as one line."""
         argv = [str(Path(sys.executable).parent / "ansible-playbook"), "play.yml", "-i", str(self.inventory),
                 "-e", json.dumps({"bad": bad, "lost": lost, "ansible_python_interpreter": sys.executable}), *arguments]
-        environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1"}
+        variables = {**environment(), "ANSIBLE_CONFIG": "ansible.cfg"}
         done = subprocess.run(argv, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              env=environment, timeout=120, check=False)
+                              env=variables, timeout=120, check=False)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
     def say(self, **variables: object) -> None:

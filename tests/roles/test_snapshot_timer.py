@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.play_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLE = ROOT / "roles/snapshot_timer"
@@ -36,12 +36,10 @@ def played(tmp_path: Path, given: dict[str, Any], *options: str) -> subprocess.C
     playbook = tmp_path / "play.yml"
     playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": False, "roles": [str(role)],
                                      "vars": {"ansible_python_interpreter": sys.executable, **given}}]))
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
-                   "ANSIBLE_BECOME": "false"}
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(playbook), "-i", "localhost,", "-c", "local",
             "--diff", *options]
-    return subprocess.run(argv, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=120, check=False)
+    return subprocess.run(argv, cwd=ROOT, env=environment(ANSIBLE_BECOME="false"), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_on_again_and_off(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from tests.engine import models
+from tests.play_environment import keep_bytecode
 from tests.roles.inference.files import engine_image, made
 
 __all__ = ["KEY", "UNIT", "Machine", "machine"]
@@ -32,7 +33,8 @@ UNIT = "tunecheck-inference.service"
 KEY = "/etc/tunecheck/secrets/api-key"
 _NEEDED = ("podman", "runc", "conmon", "unshare", "nsenter", "ip", "pivot_root", "systemctl", "iptables", "curl")
 BIN = Path(sys.executable).parent
-_ANSIBLE = (f"ANSIBLE_CONFIG={REPO}/ansible.cfg", "ANSIBLE_NOCOLOR=1", "ANSIBLE_BECOME=false")
+_ANSIBLE = (f"ANSIBLE_CONFIG={REPO}/ansible.cfg", "ANSIBLE_NOCOLOR=1", "ANSIBLE_BECOME=false",
+            "PYTHONPATH=/root/bytecode", "LAB_BYTECODE=/root/bytecode/kept")
 
 
 @dataclass
@@ -146,6 +148,7 @@ def machine(folder: Path) -> Iterator[Machine]:
         pytest.skip("no systemd here")
     root, group = folder / "root", _cgroups() / f"tunecheck-test-{os.getpid()}"
     made(root)
+    keep_bytecode(root / "root/bytecode", Path("/root/bytecode/kept"))
     engine_image(folder, root / "var/engine.tar")
     try:
         group.mkdir()

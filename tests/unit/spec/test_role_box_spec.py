@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.play_environment import environment
 
 REPOSITORY = Path(__file__).parents[3]
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
@@ -49,7 +50,7 @@ def play(tmp_path: Path, variables: str, *arguments: str) -> tuple[subprocess.Co
     done = subprocess.run(
         [PLAYBOOK, "-i", inventory, tmp_path / "play.yml", *arguments],
         cwd=REPOSITORY,
-        env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        env=environment(),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     return done, target
