@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.at_first_use import dataclass
 
 from .check_diff_tasks import Done, claim, roles_by_tag
@@ -62,7 +62,8 @@ def ask(inventory: str | Path, failing: Mapping[str, Sequence[Problem]], playboo
     play. UsageError where there is no such play or inventory, or Ansible does not read them."""
     play, hosts = Path(playbook).absolute(), absolute(str(inventory))
     if not play.is_file():
-        raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml")
+        raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml",
+                         Misuse.NOT_THERE)
     if not failing:
         return ()
     with tempfile.TemporaryDirectory(prefix="tunecheck-witness-") as folder:
