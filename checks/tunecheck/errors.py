@@ -74,6 +74,8 @@ class Misuse(Enum):
     #: It exists, and nothing usable is in it.
     EMPTY = "empty"
     UNREADABLE = "unreadable"
+    #: A secret that others than its owner may read.
+    READ_BY_OTHERS = "read-by-others"
     #: A place where this user cannot write, or nobody can.
     UNWRITABLE = "unwritable"
     #: A secret would cross the network in the clear.

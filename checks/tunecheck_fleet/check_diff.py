@@ -170,7 +170,7 @@ def _drained(answers: queue.SimpleQueue[Done]) -> Iterator[Done]:
 def _exactly(host: str) -> str:
     """A limit that no name can turn into a pattern: the host out of a report is one of the inventory's own."""
     if not host or host[0] in "!&@~" or any(char in host for char in ",:*?[]"):
-        raise UsageError(f"{host[:80]!r} cannot be used as Ansible's --limit")
+        raise UsageError(f"{host[:80]!r} cannot be used as Ansible's --limit", Misuse.MALFORMED)
     return host
 
 

@@ -55,7 +55,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
         import uvicorn  # noqa: F401
     except ImportError:
         raise UsageError("tunecheck ingest needs starlette and uvicorn; in the checkout of tunecheck run: pip install "
-                         "'.[ingest]'") from None
+                         "'.[ingest]'", Misuse.NOT_HERE) from None
     from tunecheck.util.durations import seconds
 
     from ..hooks import hook_of, outputs

@@ -166,7 +166,7 @@ def _tls(listen: Listen) -> ssl.SSLContext | None:
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ValueError) as error:
         raise UsageError(f"{what}: not usable ({getattr(error, 'strerror', None) or error}); expected PEM files, the "
-                         "key without a passphrase and of that certificate") from None
+                         "key without a passphrase and of that certificate", Misuse.UNREADABLE) from None
     return context
 
 

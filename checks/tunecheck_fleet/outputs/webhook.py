@@ -77,9 +77,9 @@ def check_hook(hook: Hook) -> None:
         parts = urlsplit(hook.url)
         name, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise UsageError("--webhook: not an address; expected https://host/path") from None
+        raise UsageError("--webhook: not an address; expected https://host/path", Misuse.MALFORMED) from None
     if parts.scheme not in ("http", "https") or not name:
-        raise UsageError("--webhook: not an address; expected https://host/path")
+        raise UsageError("--webhook: not an address; expected https://host/path", Misuse.MALFORMED)
     if parts.username or parts.password:
         raise UsageError(f"--webhook: the address has a user or password in it; put the secret into {SECRET} or a file",
                          Misuse.MALFORMED)
