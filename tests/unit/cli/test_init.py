@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,8 +29,6 @@ from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec import build
 from tunecheck.spec.orphans import warnings_of
-from tunecheck_fleet.connecting import next_step
-from tunecheck_fleet.model import Answer
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/h200-2gpu-vm.tar.zst"
 
@@ -256,46 +253,6 @@ def test_variables_without_effect(tmp_path: Path, put: dict[str, str], names: li
     *found, user = warnings_of(str(tmp_path), LISTED)
     assert re.search(r"^box2: .*ansible_user.* box1 ", user)
     assert len(found) == bool(names) and all(name in found[0] for name in names)
-
-
-@pytest.mark.parametrize(("said", "step"), [
-    ("ssh: Could not resolve hostname bxo: Name or service not known", "correct ansible_host"),
-    ("ssh: connect to host 192.0.2.1 port 22: Connection refused", "systemctl enable --now ssh"),
-    ("ssh: connect to host 192.0.2.1 port 22: Connection timed out", "ssh ops@192.0.2.1"),
-    ("ops@192.0.2.1: Permission denied (publickey,password).", "ssh-copy-id ops@192.0.2.1"),
-    ("Host key verification failed.", "ssh-keygen -R 192.0.2.1"),
-    ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @ Host key verification failed.",
-     "ssh-keygen -R 192.0.2.1 && ssh ops@192.0.2.1"),
-    ("Missing sudo password", "add -K"),
-    ("sudo: a password is required", "add -K"),
-    ("ops is not in the sudoers file.", "usermod -aG sudo ops"),
-    ("/bin/sh: 1: sudo: not found", "apt install sudo"),
-    ("/bin/sh: /usr/bin/python3: No such file or directory", "apt install python3"),
-    ("something else", "ssh ops@192.0.2.1"),
-])
-def test_the_next_step(said: str, step: str) -> None:
-    assert step in next_step(said, "192.0.2.1", "ops")
-    typed = next_step(said, "192.0.2.1", "ops", typed=True)     # no inventory is there yet
-    assert "ansible_host" not in typed and "ansible_user" not in typed and "ansible_port" not in typed
-    assert not re.search(r"add -[kK]", typed), "tunecheck init has no such option"
-    elsewhere = next_step(said, "192.0.2.1", "ops", port=2222)
-    assert not re.search(r"ssh(-copy-id)? ops@", elsewhere) and "-R 192.0.2.1" not in elsewhere, "the port is kept"
-
-
-@pytest.mark.parametrize(("answer", "step"), [
-    (Answer("box", "all", "timeout", reason="connected, but no answer within 180 s", reached=True),
-     "tunecheck init ops@192.0.2.1 --timeout 540s"),
-    (Answer("box", "all", "timeout", reason="connect to host 192.0.2.1 port 22: Connection timed out"),
-     "ssh ops@192.0.2.1")])
-def test_a_box_that_is_slow_is_not_called_off(monkeypatch: pytest.MonkeyPatch, answer: Answer, step: str) -> None:
-    def collect(_hosts: object, _limit: object, _options: object, sink: Callable[[Answer], None],
-                _asked: object) -> SimpleNamespace:
-        sink(answer)
-        return SimpleNamespace(interrupted=False)
-
-    monkeypatch.setattr("tunecheck_fleet.collect.collect", collect)
-    done = CliRunner().invoke(cli, ["init", "ops@192.0.2.1"], standalone_mode=False)
-    assert str(done.exception).endswith(f" {step}")
 
 
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])
