@@ -79,9 +79,9 @@ def test_a_snapshot_of_unknown_age_is_incomplete(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize(("created", "code", "shown"), [
-    (..., Age.UNSTATED, "created, as 2026-11-21T18:00:00Z"), (None, Age.UNSTATED, "created"),
-    ("", Age.UNSTATED, "created"), (5, Age.NO_TIME, "created is 5, "),
-    ("yesterday", Age.NO_TIME, "'yesterday', expected a time as 2026-11-21T18:00:00Z"),
+    (..., Age.UNSTATED, "2026-11-21T18:00:00Z"), (None, Age.UNSTATED, "created"),
+    ("", Age.UNSTATED, "created"), (5, Age.NO_TIME, " 5, "),
+    ("yesterday", Age.NO_TIME, "'yesterday', "),
     ({"x": 1}, Age.NO_TIME, "{'x': 1}"), ("2020-01-01T00:00:00Z", Age.OLD, "2020-01-01"),
     ("2999-01-01T00:00:00Z", Age.AHEAD, "2999-01-01")])
 def test_what_does_not_fit_of_a_snapshots_time(created: Any, code: Age, shown: str) -> None:
