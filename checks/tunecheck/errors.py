@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["CONTROL_NODE", "Flaw", "GpusInUseError", "ImageUnfitError", "ProbeError", "SpecError", "TrialError",
-           "TunecheckError", "UsageError"]
+__all__ = ["CONTROL_NODE", "Flaw", "GpusInUseError", "ImageUnfitError", "Misuse", "ProbeError", "SpecError",
+           "TrialError", "TunecheckError", "UsageError"]
 
 #: What to do where only the box's packages are installed, and a verb of the control node was asked for.
 CONTROL_NODE = "on the control node run: make setup, in the checkout of tunecheck, and use .venv/bin/tunecheck"
@@ -46,6 +46,46 @@ class Flaw(Enum):
     ALTERED = "altered"
     #: The key of its seal is missing, damaged or cannot be read.
     NO_KEY = "no-key"
+
+
+class Misuse(Enum):
+    """Why a command line cannot be carried out."""
+
+    #: Something that this call needs is not given.
+    LEFT_OUT = "left-out"
+    #: Two options that exclude each other, or one that this call does not take.
+    DOES_NOT_BELONG = "does-not-belong"
+    #: The form of a value: a time, an address, a name.
+    MALFORMED = "malformed"
+    #: A well-formed name or number that nothing here has.
+    NO_SUCH = "no-such"
+    #: It was open, and is waived, resolved or ended by now.
+    OVER = "over"
+    #: What is to be made is there already.
+    ALREADY = "already"
+    #: A time that should lie ahead.
+    PASSED = "passed"
+    #: A time that should lie behind.
+    FUTURE = "future"
+    #: One text for two things: 1m, of minutes or months.
+    AMBIGUOUS = "ambiguous"
+    #: A file, folder, inventory or history that does not exist.
+    NOT_THERE = "not-there"
+    #: It exists, and nothing usable is in it.
+    EMPTY = "empty"
+    UNREADABLE = "unreadable"
+    #: A secret that others than its owner may read.
+    READ_BY_OTHERS = "read-by-others"
+    #: A place where this user cannot write, or nobody can.
+    UNWRITABLE = "unwritable"
+    #: A secret would cross the network in the clear.
+    NOT_ENCRYPTED = "not-encrypted"
+    #: A verb of the control node, on a machine that is none.
+    NOT_HERE = "not-here"
+    #: Standard output is closed.
+    CLOSED = "closed"
+    #: Another machine, or a box without what the call is about.
+    OTHER_MACHINE = "other-machine"
 
 
 class SpecError(TunecheckError):

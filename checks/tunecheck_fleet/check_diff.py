@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.at_first_use import dataclass
 
 from .check_diff_tasks import Done, claim, roles_by_tag
@@ -62,7 +62,8 @@ def ask(inventory: str | Path, failing: Mapping[str, Sequence[Problem]], playboo
     play. UsageError where there is no such play or inventory, or Ansible does not read them."""
     play, hosts = Path(playbook).absolute(), absolute(str(inventory))
     if not play.is_file():
-        raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml")
+        raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml",
+                         Misuse.NOT_THERE)
     if not failing:
         return ()
     with tempfile.TemporaryDirectory(prefix="tunecheck-witness-") as folder:
@@ -169,7 +170,7 @@ def _drained(answers: queue.SimpleQueue[Done]) -> Iterator[Done]:
 def _exactly(host: str) -> str:
     """A limit that no name can turn into a pattern: the host out of a report is one of the inventory's own."""
     if not host or host[0] in "!&@~" or any(char in host for char in ",:*?[]"):
-        raise UsageError(f"{host[:80]!r} cannot be used as Ansible's --limit")
+        raise UsageError(f"{host[:80]!r} cannot be used as Ansible's --limit", Misuse.MALFORMED)
     return host
 
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.spec.programs import beside
 from tunecheck.util.at_first_use import dataclass
 
@@ -53,7 +53,8 @@ def roles_by_tag(play: str, inventory: str, env: Mapping[str, str]) -> dict[str,
     except subprocess.TimeoutExpired:
         raise UsageError(f"Ansible did not list the tasks of {play} within {_SECONDS} s") from None
     if run.returncode:
-        raise UsageError(f"Ansible cannot read {play}: {one_line(run.stderr.decode(errors='replace'))}")
+        raise UsageError(f"Ansible cannot read {play}: {one_line(run.stderr.decode(errors='replace'))}",
+                         Misuse.UNREADABLE)
     found: dict[str, set[str]] = {}
     common: set[str] = set()
     for line in run.stdout.decode(errors="replace").splitlines():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .entries import Entry, entries
@@ -61,9 +61,10 @@ def finding_of(report: FleetReport, name: str) -> Entry:
         return there[name]
     over = next((cause for cause in report.causes if cause.id == name), None)
     if over is not None:
-        raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it")
+        raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it",
+                         Misuse.OVER)
     meant = did_you_mean(nearest(name, there, 3)) or "`tunecheck fleet` shows them with their ids"
-    raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}")
+    raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}", Misuse.NO_SUCH)
 
 
 def _approvable(cause: Cause) -> bool:

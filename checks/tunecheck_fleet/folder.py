@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot_file import MAX_BYTES
 from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import some
@@ -49,18 +49,18 @@ class Folder:
         try:
             listed, closed = _listing(root)
         except (FileNotFoundError, NotADirectoryError):
-            raise UsageError(f"--from {path}: is no folder; {_HOW}") from None
+            raise UsageError(f"--from {path}: is no folder; {_HOW}", Misuse.NOT_THERE) from None
         except OSError as error:
             raise UsageError(f"--from {path}: cannot be read ({error.strerror}); expected a folder that the "
-                             "user who runs the audit may read") from None
+                             "user who runs the audit may read", Misuse.UNREADABLE) from None
         found: dict[str, tuple[str, Path]] = {}
         for group, file in listed:
             if file.stem in found:
                 raise UsageError(f"--from {path}: both {found[file.stem][1]} and {file} are for host {file.stem}; "
-                                 "take one away")
+                                 "take one away", Misuse.AMBIGUOUS)
             found[file.stem] = (group, file)
         if not found and not closed:
-            raise UsageError(f"--from {path}: holds no snapshot; {_HOW}")
+            raise UsageError(f"--from {path}: holds no snapshot; {_HOW}", Misuse.EMPTY)
         return cls(path, found, max_age, tuple(_ignored(root, {file for _, file in found.values()})), closed=closed)
 
     def with_absent(self, before: Iterable[tuple[str, str]]) -> Folder:
@@ -114,7 +114,7 @@ class Folder:
                 yield Answer(host, group, "garbled", reason=f"{file}: {error}")
             else:
                 old = misfit(content, self.max_age)
-                yield Answer(host, group, "partial" if old else "ok", content, old)
+                yield Answer(host, group, "partial" if old else "ok", content, old.text if old else "")
 
     def _without(self, host: str, group: str) -> Answer:
         """A host that has no file here; where it may be in a folder that cannot be looked into, that is why."""

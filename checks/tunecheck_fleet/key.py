@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     from .store import Store
@@ -32,10 +32,10 @@ def fleet_key(store: Store) -> bytes | None:
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: the fleet's key cannot be used ({error.strerror}); it belongs to the user who "
-                         "audits, mode 0600") from None
+                         "audits, mode 0600", Misuse.UNREADABLE) from None
     if len(content) < _BYTES:
         raise UsageError(f"{path}: holds {len(content)} bytes, a fleet's key has at least {_BYTES}; restore it, or "
-                         "take it away: then every secret counts as new once")
+                         "take it away: then every secret counts as new once", Misuse.MALFORMED)
     return content
 
 

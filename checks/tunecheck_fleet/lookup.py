@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def host(store: Store, name: str) -> str:
     """The name, where the history knows it."""
     known = store.known_hosts()
     if name not in known:
-        raise UsageError(f"the history ({store.where}) has no host {name!r}; {near(name, known)}")
+        raise UsageError(f"the history ({store.where}) has no host {name!r}; {near(name, known)}", Misuse.NO_SUCH)
     return name
 
 
@@ -52,7 +52,7 @@ def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = (
     if name.endswith(".") and any(each.startswith(name) for each in known):
         return name
     where = f" of {on}" if on is not None else ""
-    raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {near(name, known)}")
+    raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {near(name, known)}", Misuse.NO_SUCH)
 
 
 def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
@@ -67,7 +67,7 @@ def group(store: Store, name: str) -> str:
     """The name of a group in the newest audit."""
     known = {state.group for state in store.hosts(store.audit().id)}
     if name not in known:
-        raise UsageError(f"the newest audit has no group {name!r}; {near(name, known)}")
+        raise UsageError(f"the newest audit has no group {name!r}; {near(name, known)}", Misuse.NO_SUCH)
     return name
 
 
@@ -96,16 +96,16 @@ def waivable(store: Store, name: str) -> str:
                 and which not in {each.subject for each in store.problems_since(checks={about})}:
             meant = near(which, nearest(which, codes, 3) or own)
             raise UsageError(f"{about} has no code {which!r}, and no open finding about that; {meant}; what "
-                             f"each means: tunecheck explain {about}")
+                             f"each means: tunecheck explain {about}", Misuse.NO_SUCH)
         return name
     if slash:
-        raise UsageError(f"no check is called {about!r}; {near(about, BY_ID)}")
+        raise UsageError(f"no check is called {about!r}; {near(about, BY_ID)}", Misuse.NO_SUCH)
     if "." in name:
         return fact(store, name)
     known = {each for host_ in store.known_hosts() for each in store.current(host_)}
     if name in known:
         return name
-    raise UsageError(f"no check, code or fact is called {name!r}; {_meant(name, known)}")
+    raise UsageError(f"no check, code or fact is called {name!r}; {_meant(name, known)}", Misuse.NO_SUCH)
 
 
 def _meant(name: str, facts: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.suggestions import did_you_mean, nearest
 
@@ -173,14 +173,15 @@ def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[S
     for host in sorted(gone):
         if host in source.folder.files:
             raise UsageError(f"--gone {host}: its file is there ({source.folder.files[host][1]}); take the file away, "
-                             "or leave --gone out")
+                             "or leave --gone out", Misuse.ALREADY)
         if last is None:
             raise UsageError(f"--gone {host}: {source.folder.path} was not audited yet, so that no host of it is "
-                             "known; leave --gone out")
+                             "known; leave --gone out", Misuse.NOT_THERE)
         if host not in before:
             near = nearest(host, set(before) - set(source.folder.files), 3)
             raise UsageError(f"--gone {host}: the last audit of {source.folder.path} (#{last.id}) has no such host; "
-                             + (did_you_mean(near, ", ") or "where it is gone already, leave --gone out"))
+                             + (did_you_mean(near, ", ") or "where it is gone already, leave --gone out"),
+                             Misuse.NO_SUCH)
     if last is None:
         return source, (f"first audit of {source.scope}: who is missing there cannot be told; the last one of a folder "
                         f"was #{carried[-1].id}, {carried[-1].scope}",) if carried else ()

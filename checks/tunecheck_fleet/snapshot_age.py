@@ -7,18 +7,20 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot_file import MAX_BYTES
 from tunecheck.parsers.text.bounds import json_of
+from tunecheck.util.at_first_use import dataclass
 
 from .model import Answer
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["misfit", "without_older"]
+__all__ = ["Age", "Misfit", "misfit", "without_older"]
 
 _DAY = 86400.0
 _AS = "2026-11-21T18:00:00Z"
@@ -26,18 +28,40 @@ _AS = "2026-11-21T18:00:00Z"
 _HEAD = re.compile(rb'\{\s*"schema":\s*"[^"\\]*",\s*"tunecheck":\s*"[^"\\]*",\s*"created":\s*"([0-9TZ:-]{20})"\s*,')
 
 
-def misfit(content: bytes, max_age: float) -> str:
-    """Why the snapshot's time does not fit; nothing where it does, or where it is no snapshot."""
+class Age(StrEnum):
+    """Why a snapshot's time does not fit."""
+
+    #: It does not say when it was made.
+    UNSTATED = "unstated"
+    #: What it says is no time.
+    NO_TIME = "no-time"
+    OLD = "old"
+    #: Of a clock that is ahead of this machine's.
+    AHEAD = "ahead"
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """``code`` says it to programs, ``text`` to people."""
+
+    code: Age
+    text: str
+
+
+def misfit(content: bytes, max_age: float) -> Misfit | None:
+    """Why the snapshot's time does not fit; None where it does, or where it is no snapshot."""
     at = _begins(content)
     said, at = ("", at) if at is not None else _made(content)
     if at is None:
         if said is None or said == "":
-            return f"age unknown: it does not say when it was made (created, as {_AS})"
-        return f"age unknown: created is {repr(said)[:60]}, expected a time as {_AS}"
+            return Misfit(Age.UNSTATED, f"age unknown: it does not say when it was made (created, as {_AS})")
+        return Misfit(Age.NO_TIME, f"age unknown: created is {repr(said)[:60]}, expected a time as {_AS}")
     age = time.time() - at
     if age > max_age:
-        return f"snapshot of {_day(at)}: {_long(age)} old"
-    return f"snapshot of {_day(at)}: {_long(-age)} ahead of this machine's clock" if age < -_DAY else ""
+        return Misfit(Age.OLD, f"snapshot of {_day(at)}: {_long(age)} old")
+    if age < -_DAY:
+        return Misfit(Age.AHEAD, f"snapshot of {_day(at)}: {_long(-age)} ahead of this machine's clock")
+    return None
 
 
 def without_older(store: Store, key_of: Callable[[Answer], str | None]) -> Callable[[Answer], Answer]:

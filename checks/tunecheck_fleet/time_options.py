@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 __all__ = ["age", "ago", "duration", "later", "since"]
 
@@ -24,7 +24,7 @@ def age(text: str, option: str) -> float:
     found = re.fullmatch(r"([0-9]{1,6})([smhdw])", text)
     if found is None:
         raise UsageError(f"{option} {text[:60]}: expected a number with s, m, h, d or w, as in {option} 1h or "
-                         f"{option} 7d")
+                         f"{option} 7d", Misuse.MALFORMED)
     return float(int(found[1]) * {"s": 1, **_UNITS}[found[2]])
 
 
@@ -39,7 +39,8 @@ def ago(text: str, option: str, now: float, expected: str = "7d, 36h or 2026-11-
     length = duration(text)
     at = now - length if length is not None else _date(text, option, expected)
     if at > now:
-        raise UsageError(f"{option} {text}: lies in the future; expected a time that has passed: {expected}")
+        raise UsageError(f"{option} {text}: lies in the future; expected a time that has passed: {expected}",
+                         Misuse.FUTURE)
     return at
 
 
@@ -48,12 +49,12 @@ def later(text: str, option: str, now: float) -> float:
     expected = "30d or a date to come, as 2027-01-31"
     length = duration(text)
     if length is not None and text.endswith("m"):
-        raise UsageError(f"{option} {text}: minutes, or months? Expected {expected}, 36h or 8w")
+        raise UsageError(f"{option} {text}: minutes, or months? Expected {expected}, 36h or 8w", Misuse.AMBIGUOUS)
     if length is not None:
         return now + length
     at = _date(text, option, expected) + (86399 if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else 0)
     if at <= now:
-        raise UsageError(f"{option} {text}: has passed; expected {expected}")
+        raise UsageError(f"{option} {text}: has passed; expected {expected}", Misuse.PASSED)
     return at
 
 
@@ -64,4 +65,4 @@ def _date(text: str, option: str, expected: str) -> float:
             raise ValueError
         return datetime.datetime.fromisoformat(text).astimezone().timestamp()
     except (ValueError, OverflowError):
-        raise UsageError(f"{option} {text[:60]}: expected {expected}") from None
+        raise UsageError(f"{option} {text[:60]}: expected {expected}", Misuse.MALFORMED) from None

@@ -8,12 +8,13 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import errors
-from ..errors import SpecError, TunecheckError, UsageError
+from ..errors import Flaw, Misuse, SpecError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
     from ..host.foreign import Bounds
@@ -35,6 +36,7 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
     """Return what ``work`` makes of the file ``path`` in a child; it is given a function for notes on standard error.
     UsageError with the limit where the input is too much; every TunecheckError of ``work``."""
     from ..host.foreign import Confined, DefectError, ExceededError
+    from ..parsers.text.damage import Damage
 
     def answer(_: bytes) -> bytes:
         notes: list[str] = []
@@ -42,7 +44,8 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
             content = work(notes.append)
         except TunecheckError as error:
             problems = error.problems if isinstance(error, SpecError) else [str(error)]
-            return json.dumps({"error": type(error).__name__, "problems": problems, "notes": notes}).encode()
+            return json.dumps({"error": type(error).__name__, "problems": problems, "notes": notes,
+                               "flaw": _said(getattr(error, "flaw", None))}).encode()
         return json.dumps({"notes": notes, "content": b64encode(content).decode()}).encode()
 
     if path == "-":
@@ -56,15 +59,28 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
         except ExceededError as error:
             raise UsageError(f"{path}: refused: {error}; it is too long, or damaged. Of a long log give the newest "
                              "part (tail -c 4M FILE) and its first lines (head -n 2000 FILE), each in a file of one "
-                             "folder; if this one is short, report it with the file") from None
+                             "folder; if this one is short, report it with the file", error.limit) from None
         except DefectError as error:
             raise UsageError(f"{path}: not usable: {error}; its parts do not fit together. If they should, report it "
-                             "with the file") from None
+                             "with the file", Damage.CONTRADICTS) from None
     for note in found["notes"]:
         click.echo(note, err=True)
     if "error" not in found:
         return b64decode(found["content"])
     if found["error"] == "SpecError":
-        raise SpecError(found["problems"])
+        raise SpecError(found["problems"], _heard(found["flaw"]))
     kind = getattr(errors, found["error"], UsageError)
-    raise kind(found["problems"][0])
+    raise kind(found["problems"][0], _heard(found["flaw"]))
+
+
+def _said(flaw: Enum | None) -> list[str] | None:
+    return None if flaw is None else [type(flaw).__name__, flaw.name]
+
+
+def _heard(said: list[str] | None) -> Any:
+    """Return what _said() named. None where it is not of what may be wrong with a file."""
+    from ..parsers.text.damage import Damage
+
+    kinds: tuple[type[Enum], ...] = (Flaw, Misuse, Damage)
+    return None if said is None else next((kind.__members__.get(said[1]) for kind in kinds if kind.__name__ == said[0]),
+                                          None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
@@ -110,7 +110,8 @@ def facts_before(path: str, frozen: Frozen | None, verb: str, now: Snapshot, not
     with made_by_others(path):
         apart = other_machine(before, now)
     if apart:
-        raise UsageError(f"--since {path}: not a recording of this machine ({apart}); give an earlier one of this one")
+        raise UsageError(f"--since {path}: not a recording of this machine ({apart}); give an earlier one of this one",
+                         Misuse.OTHER_MACHINE)
     return before
 
 
@@ -119,7 +120,8 @@ def recorder(source: str | None) -> RecordingHost:
     from ..host.recording import RecordingHost
 
     if source is not None:
-        raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them")
+        raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them",
+                         Misuse.DOES_NOT_BELONG)
     return RecordingHost(LiveHost())
 
 
@@ -153,5 +155,7 @@ def made_by_others(*paths: str | None) -> Iterator[None]:
         path = next((path for path in paths if path is not None and is_snapshot(path)), None)
         if path is None:
             raise
+        from ..parsers.text.damage import Damage
+
         raise UsageError(f"{path}: not a usable snapshot: its parts do not fit together "
-                         f"({type(error).__name__})") from None
+                         f"({type(error).__name__})", Damage.CONTRADICTS) from None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 __all__ = ["completion"]
 
@@ -26,7 +26,8 @@ def completion(shell: str | None, prefix: str | None) -> None:
     It completes verbs, options, check ids and hosts of the inventory. For this shell only: source <(tunecheck
     completion bash)"""
     if (shell is None) == (prefix is None):
-        raise UsageError("completion needs a shell (bash, zsh, fish) or --install PREFIX: give one of them")
+        raise UsageError("completion needs a shell (bash, zsh, fish) or --install PREFIX: give one of them",
+                         Misuse.LEFT_OUT)
     if shell is not None:
         click.echo(script(shell))
         return
@@ -40,7 +41,8 @@ def completion(shell: str | None, prefix: str | None) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             replace(str(file), content.encode(), 0o644)
         except OSError as error:
-            raise UsageError(f"{file}: cannot be written ({error.strerror}); as root, or --install ~/.local/share"
+            raise UsageError(f"{file}: cannot be written ({error.strerror}); as root, or --install ~/.local/share",
+                             Misuse.UNWRITABLE
                              ) from None
         click.echo(f"installed: {file}")
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CONTROL_NODE, UsageError
+from ..errors import CONTROL_NODE, Misuse, UsageError
 
 if TYPE_CHECKING:
     import click
@@ -27,7 +27,7 @@ def fleet_part(module: str, wanted_by: str) -> Any:
     """Return a module of the fleet's package. UsageError where it is not installed."""
     if not fleet_installed():
         raise UsageError(f"tunecheck {wanted_by} runs on the control node, and its package {_PACKAGE} is not installed "
-                         f"here; {CONTROL_NODE}")
+                         f"here; {CONTROL_NODE}", Misuse.NOT_HERE)
     return import_module(f"{_PACKAGE}.{module}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..util.durations import seconds
 from .fleet_verbs import fleet_part
 
@@ -38,9 +38,10 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
     from ..app.draft import Login, drafted, files
 
     if target is not None and source is not None:
-        raise UsageError("a HOST and --from exclude each other: drop one of them")
+        raise UsageError("a HOST and --from exclude each other: drop one of them", Misuse.DOES_NOT_BELONG)
     if name is not None and not _NAME.fullmatch(name):
-        raise UsageError(f"--name {name[:60]!r}: expected letters, digits, dots and hyphens, for example box1")
+        raise UsageError(f"--name {name[:60]!r}: expected letters, digits, dots and hyphens, for example box1",
+                         Misuse.MALFORMED)
     if output is not None:
         _free(Path(output))
     login, most = Login(local=source is None), seconds("--timeout", timeout)
@@ -50,7 +51,7 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
         snapshot = _looked(source)
         if source is None and snapshot.topology.accelerators.value == ():
             raise UsageError("this machine has no NVIDIA GPU, so nothing was written; for another box: tunecheck init "
-                             "USER@HOST, or --from with a recording of it")
+                             "USER@HOST, or --from with a recording of it", Misuse.OTHER_MACHINE)
     draft = drafted(snapshot, name)
     folder = Path(output or f"inventory/{draft.name}")
     _free(folder)
@@ -70,7 +71,7 @@ def _over_ssh(target: str, most: float) -> tuple[Login, Snapshot]:
 
     match = _TARGET.fullmatch(target)
     if match is None:
-        raise UsageError(f"{target[:80]!r} is not a host: expected HOST, USER@HOST or USER@HOST:PORT")
+        raise UsageError(f"{target[:80]!r} is not a host: expected HOST, USER@HOST or USER@HOST:PORT", Misuse.MALFORMED)
     login = Login(match["host"].strip("[]"), match["user"], int(match["port"]) if match["port"] else None)
     content = _asked(login, target, most)
     with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
@@ -107,7 +108,8 @@ def _asked(login: Login, target: str, most: float) -> bytes:
 
 def _free(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{folder}: exists already, and an inventory is never overwritten; choose another: -o DIR")
+        raise UsageError(f"{folder}: exists already, and an inventory is never overwritten; choose another: -o DIR",
+                         Misuse.ALREADY)
 
 
 def _write(folder: Path, made: dict[str, str]) -> None:
@@ -123,7 +125,8 @@ def _write(folder: Path, made: dict[str, str]) -> None:
                 replace(str(ready / path), content.encode(), 0o644)
             ready.rename(folder)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR") from None
+        raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR",
+                         Misuse.UNWRITABLE) from None
 
 
 def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:

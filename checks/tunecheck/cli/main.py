@@ -12,7 +12,7 @@ import click
 
 from .. import __version__
 from ..app.evaluate import check
-from ..errors import SpecError, TunecheckError, UsageError
+from ..errors import Misuse, SpecError, TunecheckError, UsageError
 from . import completed
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
 from .given_once import check_given_once
@@ -65,7 +65,7 @@ class _Verbs(click.Group):
 
             near = meant(args[0], sorted({*self.list_commands(ctx), *FLEET_VERBS}))
             hint = did_you_mean(near) or "`tunecheck --help` lists them"
-            raise UsageError(f"No such command {args[0][:60]!r}; {hint}")
+            raise UsageError(f"No such command {args[0][:60]!r}; {hint}", Misuse.NO_SUCH)
         name, command, rest = super().resolve_command(ctx, args)
         check_given_once(ctx, command, rest)
         return name, command, rest
@@ -125,23 +125,25 @@ def preflight(full: bool, quick: bool, if_needed: bool, soak: str | None, eviden
               **given: Any) -> None:
     """Check everything that topo, host, driver and runtime check."""
     if full and quick:
-        raise UsageError("--full and --quick exclude each other: drop one of them")
+        raise UsageError("--full and --quick exclude each other: drop one of them", Misuse.DOES_NOT_BELONG)
     if if_needed and not (full or quick):
-        raise UsageError("--if-needed says when to measure: give --full or --quick with it")
+        raise UsageError("--if-needed says when to measure: give --full or --quick with it", Misuse.LEFT_OUT)
     if soak is not None and not full:
-        raise UsageError("--soak is how long --full repeats all-reduces: give --full with it, or leave it out")
+        raise UsageError("--soak is how long --full repeats all-reduces: give --full with it, or leave it out",
+                         Misuse.LEFT_OUT)
     if pass_file == "":
-        raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json")
+        raise UsageError("--pass is empty: give a file, or leave it out for /run/tunecheck/pass.json", Misuse.MALFORMED)
     if (full or quick or pass_file is not None) and given.pop("history"):
         raise UsageError("--history lists what was before this boot and measures nothing: run it without --full, "
-                         "--quick and --pass")
+                         "--quick and --pass", Misuse.DOES_NOT_BELONG)
     if full or quick or pass_file is not None:
         from ..app.measured_preflight import measuring
 
         measuring("full" if full else "quick" if quick else None, if_needed, "60s" if soak is None else soak, evidence,
                   pass_file, **given)
     if evidence is not None:
-        raise UsageError("--evidence is for a stall: give --full, --quick or --pass with it, or leave it out")
+        raise UsageError("--evidence is for a stall: give --full, --quick or --pass with it, or leave it out",
+                         Misuse.LEFT_OUT)
     check("preflight", **given)
 
 
@@ -171,7 +173,8 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
     if not name:
         from ..report.terms import NAMES
 
-        raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}")
+        raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}",
+                         Misuse.LEFT_OUT)
 
     texts = []
     for asked in asked_for(name):
@@ -179,7 +182,8 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
             text = page(asked)
         except UsageError:
             if asked in {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}:
-                raise UsageError(f"{asked} is a command and no check; what it does: tunecheck {asked} --help") from None
+                raise UsageError(f"{asked} is a command and no check; what it does: tunecheck {asked} --help",
+                                 Misuse.NO_SUCH) from None
             raise
         if not markdown and text.startswith("#"):
             from ..report.page import rendered
@@ -203,7 +207,8 @@ def main() -> None:
         stdout = sys.stdout
         if stdout is None:
             # The next file to be opened would get its number, and the report.
-            raise UsageError("standard output is closed, the report would be lost; to leave it out: >/dev/null")
+            raise UsageError("standard output is closed, the report would be lost; to leave it out: >/dev/null",
+                             Misuse.CLOSED)
         stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         unwrapped = stdout is sys.__stdout__
         if unwrapped:

@@ -27,12 +27,13 @@ def pins(spec_file: str | None, source: str | None, other: str | None, json_to: 
     With --diff the exit code is 0 where both are the same, 1 where something differs, and 3 where nothing does but
     something is unknown."""
     from ..app.read_host import look
-    from ..errors import UsageError
+    from ..errors import Misuse, UsageError
     from ..facts import pins as facts
     from ..util.whole_file import check_writable, emit, write_file
 
     if other is not None and json_to != "-":
-        raise UsageError("--diff and --json exclude each other: a difference is no lock file; drop one of them")
+        raise UsageError("--diff and --json exclude each other: a difference is no lock file; drop one of them",
+                         Misuse.DOES_NOT_BELONG)
     if json_to != "-":
         check_writable(json_to)
     there = facts.load(other) if other is not None else None

@@ -6,7 +6,7 @@ import ipaddress
 import urllib.parse
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     import ssl
@@ -73,7 +73,7 @@ def address(url: str) -> str:
     bound."""
     if "://" not in url:
         raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
-                         f"in front of it, as in --url {URL}")
+                         f"in front of it, as in --url {URL}", Misuse.MALFORMED)
     # What stands before an @ may be a password.
     parts, shown = urllib.parse.urlsplit(url), url.rpartition("@")[2][:100]
     wrong = parts.hostname or ""

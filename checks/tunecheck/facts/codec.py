@@ -24,6 +24,7 @@ from ..host.absence_of_text import stored_reason
 from ..model.absence import Absence, Reason
 from ..model.fact import Fact, absent
 from ..parsers.text.bounds import MOST_ITEMS
+from ..parsers.text.damage import Damage, DamagedError
 from .hints import hints
 
 __all__ = ["decode", "encode", "shape", "used"]
@@ -122,7 +123,12 @@ def _wrong(data: Any, expected: str) -> ValueError:
 
 
 def _too_many(data: Any) -> ValueError:
-    return ValueError(f"{len(data)} items; tunecheck takes at most {MOST_ITEMS}")
+    return DamagedError(Damage.TOO_MANY, f"{len(data)} items; tunecheck takes at most {MOST_ITEMS}")
+
+
+def _inside(at: str, error: ValueError) -> ValueError:
+    """Return the error of a part as one of the whole: with the place in front of it."""
+    return DamagedError(getattr(error, "damage", Damage.WRONG_TYPE), at + str(error)[:400])
 
 
 def _plain(kind: type, word: str) -> _Shape:
@@ -297,7 +303,7 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
     shapes = {item.name: shape(_filled(types_of[item.name], bound)) for item in fields}
     name = _name(kind)
     names: dict[str, Any] = {"made": made, "new": object.__new__, "put": object.__setattr__, "wrong": _wrong,
-                             "ValueError": ValueError, "absent": _absent,
+                             "ValueError": ValueError, "absent": _absent, "inside": _inside,
                              "at": "" if made is Fact else f"{made.__name__}: "}
     into, out = [], []
     for index, item in enumerate(fields):
@@ -318,7 +324,7 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
     source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
                f"  more = len(data) - {len(fields)}\n  " + "\n  ".join(out)
                + "\n  if more: raise ValueError('it has fields that this version does not know')\n"
-               " except ValueError as error: raise ValueError(at + str(error)[:400]) from None\n")
+               " except ValueError as error: raise inside(at, error) from None\n")
     arranged = ", ".join(f"{item.name!r}: x{index}" for index, item in enumerate(fields))
     if hasattr(made, "__post_init__") or "__slots__" in vars(made):
         source += f" return made(**{{{arranged}}})\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..parsers.text.bounds import MOST_GLOBS, MOST_GPUS, MOST_PACKAGES, MOST_PATTERNS, MOST_PCI, few, name_of
+from ..parsers.text.damage import Damage, DamagedError
 
 if TYPE_CHECKING:
     from ..model.fact import Fact
@@ -16,21 +17,22 @@ __all__ = ["check"]
 
 
 def check(found: Snapshot) -> None:
-    """Look through a snapshot for what no host has. ValueError says what it is."""
+    """Look through a snapshot for what no host has. DamagedError says what it is."""
     tree = found.topology
     few("accelerators", len(tree.devices), MOST_GPUS)
     if len({device.bdf for device in tree.devices}) < len(tree.devices) or len(tree.names) != len(tree.devices):
-        raise ValueError("an accelerator is listed twice, or has no name")
+        raise DamagedError(Damage.TWICE, "an accelerator is listed twice, or has no name")
     few("pairs", len(tree.pairs), MOST_GPUS * (MOST_GPUS - 1) // 2)
     few("PCI devices", max(len(tree.bridges), len(tree.listed or ()), len(tree.unlisted), len(tree.unidentified)),
         MOST_PCI)
     gpus = found.nvml.value.gpus if found.nvml.value else ()
     few("GPUs of NVML", len(gpus), MOST_GPUS)
     if len({gpu.bdf for gpu in gpus}) < len(gpus):
-        raise ValueError("a GPU of NVML is listed twice")
+        raise DamagedError(Damage.TWICE, "a GPU of NVML is listed twice")
     for pair in tree.pairs:
         if not (0 <= pair.a < len(tree.devices) and 0 <= pair.b < len(tree.devices)):
-            raise ValueError(f"a pair of accelerators {pair.a} and {pair.b}, of {len(tree.devices)}")
+            raise DamagedError(Damage.CONTRADICTS,
+                               f"a pair of accelerators {pair.a} and {pair.b}, of {len(tree.devices)}")
     for name in tree.names:
         name_of("GPU", name)
     _name("host", found.hostname)

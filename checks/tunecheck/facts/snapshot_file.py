@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import SpecError, UsageError
+from ..errors import Flaw, SpecError, UsageError
 from ..parsers.text.bounds import json_of
+from ..parsers.text.damage import Damage, DamagedError
 from ..spec.frozen import Frozen, Spec, load_frozen
 from ..util.at_first_use import dataclass
 from .codec import decode, encode
@@ -70,26 +71,26 @@ def load(path: str) -> Stored:
     """Read a snapshot's file. UsageError says what is wrong with it."""
     try:
         if Path(path).stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path}: larger than {MAX_BYTES >> 20} MiB; no snapshot of tunecheck is")
+            raise UsageError(f"{path}: larger than {MAX_BYTES >> 20} MiB; no snapshot of tunecheck is", Flaw.TOO_LARGE)
         content = Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
     try:
         return unpack(content)
     except ValueError as error:
-        raise UsageError(f"{path}: not a usable snapshot: {error}") from None
+        raise UsageError(f"{path}: not a usable snapshot: {error}", getattr(error, "damage", None)) from None
 
 
 def unpack(content: bytes) -> Stored:
-    """Return the facts and the spec in the content of a snapshot's file. ValueError says what is wrong with it."""
+    """Return the facts and the spec in the content of a snapshot's file. DamagedError says what is wrong with it."""
     document = json_of(content, MAX_BYTES)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else None
         said = "it states no schema" if found is None else f"its schema is {str(found)[:60]!r}"
-        raise ValueError(f"{said}; this tunecheck ({__version__}) reads {SCHEMA}")
+        raise DamagedError(Damage.OTHER_SCHEMA, f"{said}; this tunecheck ({__version__}) reads {SCHEMA}")
     extra = set(document) - {"schema", "tunecheck", "created", "nonce", "spec", "snapshot"}
     if extra:
-        raise ValueError(f"unknown part {min(extra)[:60]!r}")
+        raise DamagedError(Damage.UNKNOWN_PART, f"unknown part {min(extra)[:60]!r}")
     try:
         snapshot: Snapshot = decode(Snapshot, document.get("snapshot"))
         check(snapshot)
@@ -99,7 +100,7 @@ def unpack(content: bytes) -> Stored:
         other = f" (made by tunecheck {str(made_by)[:20]}, this is {__version__})" if made_by != __version__ else ""
         if made_by is None:
             other = " (it does not say which tunecheck made it)"
-        raise ValueError(f"{error}{other}") from None
+        raise DamagedError(getattr(error, "damage", Damage.WRONG_TYPE), f"{error}{other}") from None
 
 
 def _spec(plain: Any) -> Frozen | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import SpecError
+from ..errors import Flaw, SpecError
 from ..host import Host, Unreadable
 from ..model.absence import Absence
 from ..parsers.pci.topology import RELATIONS
@@ -11,6 +11,7 @@ from ..spec.frozen import Frozen, Spec, load_frozen
 __all__ = ["PATH", "read_spec", "usable"]
 
 PATH = "/etc/tunecheck/spec.json"
+_NONE = (Absence.NOT_PRESENT, Absence.NOT_RECORDED)
 
 
 def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
@@ -21,11 +22,12 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
     try:
         content = host.read_bytes(PATH)
     except Unreadable as error:
-        if error.absence in (Absence.NOT_PRESENT, Absence.NOT_RECORDED) and not required:
+        if error.absence in _NONE and not required:
             return None
         reason = error.reason.partition(";")[0]
         raise SpecError([f"{PATH}: {reason}; this verb judges against a spec: run ansible-playbook site.yml, or give "
-                         "one with --spec FILE"]) from None
+                         "one with --spec FILE"],
+                        Flaw.MISSING if error.absence in _NONE else Flaw.UNREAD) from None
     try:
         return usable(load_frozen(content), PATH)
     except SpecError as error:

@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 from ..errors import UsageError
+from ..parsers.text.damage import Damage
 from .base import Host
 
 __all__ = ["is_import", "is_snapshot", "open_source"]
@@ -43,7 +44,7 @@ def _is_recording(path: str) -> bool:
         if stat.S_ISDIR(status.st_mode):
             return False
         if not stat.S_ISREG(status.st_mode):        # a FIFO would make us wait for ever
-            raise UsageError(f"{path}: not a file; expected a recording, a bug report or a folder")
+            raise UsageError(f"{path}: not a file; expected a recording, a bug report or a folder", Damage.NOT_A_FILE)
         with open(path, "rb") as stream:
             head = stream.read(4096)
         return not head or head.startswith(_ZSTD) or (head.startswith(_GZIP)

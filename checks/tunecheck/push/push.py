@@ -22,7 +22,7 @@ from pathlib import Path
 
 import httpx
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from .spool import Spool
 
 __all__ = ["Sent", "Target", "push", "target"]
@@ -75,13 +75,16 @@ def target(url: str, token_file: str | None, ca: str | None = None, cert: str | 
     except ValueError:
         host = ""
     if parts.scheme not in ("https", "http") or not host or parts.username or parts.query or parts.fragment:
-        raise UsageError(f"--to {url[:100]}: expected an address such as https://fleet.example.org:8733")
+        raise UsageError(f"--to {url[:100]}: expected an address such as https://fleet.example.org:8733",
+                         Misuse.MALFORMED)
     if parts.scheme == "http" and host not in _LOCAL:
-        raise UsageError(f"--to {url[:100]}: the token is not sent without TLS; use https")
+        raise UsageError(f"--to {url[:100]}: the token is not sent without TLS; use https", Misuse.NOT_ENCRYPTED)
     if bool(cert) != bool(key):
-        raise UsageError("--cert and --key belong together: this host's certificate and its private key, both PEM")
+        raise UsageError("--cert and --key belong together: this host's certificate and its private key, both PEM",
+                         Misuse.LEFT_OUT)
     if token_file is None and not cert:
-        raise UsageError("--to needs --token-file, with what tunecheck ingest token HOST printed, or --cert and --key")
+        raise UsageError("--to needs --token-file, with what tunecheck ingest token HOST printed, or --cert and --key",
+                         Misuse.LEFT_OUT)
     path = parts.path.rstrip("/")
     whole = url if path.endswith("/v1/snapshot") else f"{parts.scheme}://{parts.netloc}{path}/v1/snapshot"
     tls = _tls(ca, cert, key) if parts.scheme == "https" else True
@@ -233,17 +236,19 @@ def _token(path: str) -> str:
     try:
         found = Path(path).stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > 4096:
-            raise UsageError(f"--token-file {path}: expected a file with one token")
+            raise UsageError(f"--token-file {path}: expected a file with one token", Misuse.MALFORMED)
         if found.st_mode & 0o077:
             raise UsageError(f"--token-file {path}: others may read it (mode {stat.S_IMODE(found.st_mode):04o}); "
-                             f"expected 0600: chmod 600 {path}")
+                             f"expected 0600: chmod 600 {path}", Misuse.READ_BY_OTHERS)
         if found.st_uid not in (0, os.geteuid()):
-            raise UsageError(f"--token-file {path}: belongs to uid {found.st_uid}; expected root or the one who pushes")
+            raise UsageError(f"--token-file {path}: belongs to uid {found.st_uid}; expected root or the one who pushes",
+                             Misuse.READ_BY_OTHERS)
         token = Path(path).read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
-        raise UsageError(f"--token-file {path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"--token-file {path}: cannot be read ({error.strerror})", Misuse.UNREADABLE) from None
     if not _TOKEN.fullmatch(token):
-        raise UsageError(f"--token-file {path}: expected one token, as tunecheck ingest token HOST prints it")
+        raise UsageError(f"--token-file {path}: expected one token, as tunecheck ingest token HOST prints it",
+                         Misuse.MALFORMED)
     return token
 
 

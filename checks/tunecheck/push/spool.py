@@ -13,7 +13,7 @@ from pathlib import Path
 
 import zstandard
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..util.whole_file import PRIVATE, write_file
 
 __all__ = ["Spool"]
@@ -38,7 +38,8 @@ class Spool:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise UsageError(f"{self.folder}: cannot be used ({error.strerror}); nothing was spooled") from None
+            raise UsageError(f"{self.folder}: cannot be used ({error.strerror}); nothing was spooled",
+                             Misuse.UNWRITABLE) from None
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

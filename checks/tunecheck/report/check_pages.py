@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..model.acceptance_codes import CODES as ACCEPTANCE
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
@@ -93,7 +93,7 @@ def page(check: str) -> str:
         hint = did_you_mean(near) if near else \
             f"these pages say it: {', '.join(naming[:5])}" if naming else \
             "`tunecheck checks` lists them, and `tunecheck explain` alone the words"
-        raise UsageError(f"no check or word is called {check!r}; {hint}")
+        raise UsageError(f"no check or word is called {check!r}; {hint}", Misuse.NO_SUCH)
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():
             return (folder / f"{check}.md").read_text(encoding="utf-8") + _codes(check)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..util.whole_file import check_writable, write_file
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -
     """Refuse, before the probing starts, what could not be written afterwards: UsageError says what. ``wanted``: option
     -> place."""
     if record == "-":
-        raise UsageError("--record -: standard output has the report; give a file, or run: tunecheck record -o -")
+        raise UsageError("--record -: standard output has the report; give a file, or run: tunecheck record -o -",
+                         Misuse.DOES_NOT_BELONG)
     places = {f"--{kind}": place for kind, place in {**wanted, "record": record}.items() if place is not None}
     seen: dict[str, str] = {}
     for option, place in places.items():
@@ -32,11 +33,13 @@ def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -
         same = place if place == "-" else str(Path(place).resolve())
         if same in seen and not place.startswith("/dev/"):
             where = "standard output" if place == "-" else place
-            raise UsageError(f"{seen[same]} and {option} both write to {where}; give each a place of its own")
+            raise UsageError(f"{seen[same]} and {option} both write to {where}; give each a place of its own",
+                             Misuse.DOES_NOT_BELONG)
         seen[same] = option
     metrics = places.get("--prometheus", "-")
     if metrics != "-" and not metrics.startswith("/dev/") and not metrics.endswith(".prom"):
-        raise UsageError(f"{metrics}: node_exporter reads only files called *.prom; call it {metrics}.prom")
+        raise UsageError(f"{metrics}: node_exporter reads only files called *.prom; call it {metrics}.prom",
+                         Misuse.MALFORMED)
 
 
 def to_standard_output(wanted: Mapping[str, str | None]) -> str | None:

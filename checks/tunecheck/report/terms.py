@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..model.finding import OUTCOMES
+
 __all__ = ["NAMES", "numbered", "term"]
 
 _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
@@ -134,9 +136,10 @@ NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
 
 def term(name: str, ids: tuple[str, ...]) -> str | None:
     """Return the page about ``name``, None where it is no term. A name in lower case that is a part of a check's id is
-    no term: a user who types acs looks for checks."""
+    no term: a user who types acs looks for checks. An outcome is one all the same, as "spec" is."""
     name = " ".join(name.split())
-    if name == name.lower() != name.upper() and name != "spec" and any(name in each.split("-") for each in ids):
+    if name == name.lower() != name.upper() and name not in ("spec", *OUTCOMES) and any(
+            name in each.split("-") for each in ids):
         return None
     if number := _XID.fullmatch(name):
         return _xid(int(number[1]))

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import CONTROL_NODE, UsageError
+from tunecheck.errors import CONTROL_NODE, Misuse, UsageError
 
 from ..util.suggestions import did_you_mean, nearest
 from .doubled_keys import doubled_keys
@@ -73,7 +73,7 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
         if limit and "do not match any hosts" in told:
             return {}
         raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *_broken_files(inventory),
-                                    told]))
+                                    told]), Misuse.UNREADABLE)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 __all__ = ["UNITS", "seconds", "span"]
 
@@ -22,5 +22,5 @@ def seconds(option: str, text: str) -> float:
     """Return the seconds of such a text. UsageError that names the option for anything else."""
     found = span(text)
     if found is None:
-        raise UsageError(f"{option} {text[:60]}: expected a time, as in 90s, 20m or 2h")
+        raise UsageError(f"{option} {text[:60]}: expected a time, as in 90s, 20m or 2h", Misuse.MALFORMED)
     return found

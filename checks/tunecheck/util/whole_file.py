@@ -7,7 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from .at_first_use import regex
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
@@ -32,15 +32,15 @@ def check_writable(path: str) -> None:
         is_folder, has_folder = target.is_dir(), folder.is_dir()
     except (OSError, ValueError) as error:      # a directory on the way is closed to us, or not a path at all
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{path}: cannot be written ({reason}); {_elsewhere()}") from None
+        raise UsageError(f"{path}: cannot be written ({reason}); {_elsewhere()}", Misuse.UNWRITABLE) from None
     if is_folder:
-        raise UsageError(f"{path}: is a directory; expected a file name")
+        raise UsageError(f"{path}: is a directory; expected a file name", Misuse.ALREADY)
     if not has_folder:
-        raise UsageError(f"{path}: the directory {folder} does not exist; create it first")
+        raise UsageError(f"{path}: the directory {folder} does not exist; create it first", Misuse.NOT_THERE)
     if not (os.access(target, os.W_OK) if _special(target) else os.access(folder, os.W_OK)):
         if not _special(target) and os.statvfs(folder).f_flag & os.ST_RDONLY:
-            raise UsageError(f"{path}: {folder} is on a read-only filesystem; choose another place")
-        raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}")
+            raise UsageError(f"{path}: {folder} is on a read-only filesystem; choose another place", Misuse.UNWRITABLE)
+        raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}", Misuse.UNWRITABLE)
 
 
 def _no_strange_link(path: str) -> None:

@@ -93,7 +93,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
 
 def _source(inventory: str | None, limit: str | None, folder: str | None, check_diff: bool, gone: tuple[str, ...], *,
             asking: Any, max_age: str | None, timeout: str, forks: int | None, ssh_kex: Any) -> Source:
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
     from tunecheck.util.durations import seconds
 
     from .. import time_options
@@ -101,18 +101,21 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
     from ..run import Source
 
     if inventory is None and folder is None:
-        raise UsageError("audit needs the boxes to ask: -i INVENTORY, or --from FOLDER with their snapshots")
+        raise UsageError("audit needs the boxes to ask: -i INVENTORY, or --from FOLDER with their snapshots",
+                         Misuse.LEFT_OUT)
     if inventory is None and (limit is not None or check_diff):
         option = "--limit" if limit is not None else "--with-check-diff"
-        raise UsageError(f"{option} needs -i INVENTORY, whose hosts it is about")
+        raise UsageError(f"{option} needs -i INVENTORY, whose hosts it is about", Misuse.LEFT_OUT)
     if gone and (folder is None or inventory is not None):
-        raise UsageError("--gone is for --from FOLDER alone: of an inventory, take the host out of it")
+        raise UsageError("--gone is for --from FOLDER alone: of an inventory, take the host out of it",
+                         Misuse.DOES_NOT_BELONG)
     age = None if max_age is None else time_options.age(max_age, "--max-age")
     if folder is not None:
         for option, given in (("--source", asking != "auto"), ("--forks", forks is not None),
                               ("--ssh-kex", ssh_kex is not None)):
             if given:
-                raise UsageError(f"{option} is about boxes that are asked, and with --from none is; leave it out")
+                raise UsageError(f"{option} is about boxes that are asked, and with --from none is; leave it out",
+                                 Misuse.DOES_NOT_BELONG)
         return Source(inventory, limit, Folder.read(folder, MAX_AGE_S if age is None else age))
     from ..collect import Options
 

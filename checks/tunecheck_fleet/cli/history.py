@@ -27,7 +27,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     was called.
 
     With --gpu: the hosts that a GPU was in."""
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
 
     from .. import lookup
     from ..outputs.rows import HistoryRow
@@ -37,10 +37,10 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
 
     check_list(json_to)
     if (host is None) == (gpu is None):
-        raise UsageError("expected one of --host HOST and --gpu SERIAL")
+        raise UsageError("expected one of --host HOST and --gpu SERIAL", Misuse.LEFT_OUT)
     if gpu is not None:
         if fact is not None or since is not None:
-            raise UsageError("--fact and --since are for --host; leave them out with --gpu")
+            raise UsageError("--fact and --since are for --host; leave them out with --gpu", Misuse.DOES_NOT_BELONG)
         with opened(store_url) as store:
             boards = store.board(gpu)
         show(f"GPU {gpu}, oldest first", [HistoryRow(f"{each.host} {each.fact}", each.value, each.since, each.before,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from ..hooks import hooked
 
@@ -55,7 +55,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
         import uvicorn  # noqa: F401
     except ImportError:
         raise UsageError("tunecheck ingest needs starlette and uvicorn; in the checkout of tunecheck run: pip install "
-                         "'.[ingest]'") from None
+                         "'.[ingest]'", Misuse.NOT_HERE) from None
     from tunecheck.util.durations import seconds
 
     from ..hooks import hook_of, outputs
@@ -65,7 +65,8 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
 
     host, _, port = bind.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--bind {bind}: expected an address and a port, as 127.0.0.1:8733 or [::]:8733")
+        raise UsageError(f"--bind {bind}: expected an address and a port, as 127.0.0.1:8733 or [::]:8733",
+                         Misuse.MALFORMED)
     then = outputs({"html": html_to, "prometheus": prometheus_to}, hook_of(webhook, webhook_secret, webhook_as, link))
     listen = Listen(host.removeprefix("[").removesuffix("]"), int(port), cert, key, client_ca, behind_proxy)
     tokens = Tokens(ctx.obj / "hosts.json")

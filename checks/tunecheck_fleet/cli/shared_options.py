@@ -51,7 +51,7 @@ def judged(command: Callable[..., None]) -> Callable[..., None]:
 
 def opened(url: str | None) -> Store:
     """The history, to be read: UsageError where there is no audit in it."""
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
 
     from ..store import open_store
 
@@ -59,7 +59,7 @@ def opened(url: str | None) -> Store:
     if not store.audits(1):
         where = store.where
         store.close()
-        raise UsageError(f"the history ({where}) holds no audit yet; run: tunecheck audit -i INVENTORY")
+        raise UsageError(f"the history ({where}) holds no audit yet; run: tunecheck audit -i INVENTORY", Misuse.EMPTY)
     return store
 
 
@@ -144,15 +144,16 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
             ended: int | None, as_json: bool, audit_id: int | None = None, *, author: str | None, owner: str = "",
             link: str = "", note: str = "") -> None:
     """What `approve` and `acknowledge` share: say it of findings, list what was said, take it back."""
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
     from tunecheck.util.whole_file import emit
 
     from ..lookup import me
 
     if sum((show, ended is not None, bool(findings))) != 1:
-        raise UsageError(f"expected one of: {what} ID ..., {what} --list, or {what} --end N")
+        raise UsageError(f"expected one of: {what} ID ..., {what} --list, or {what} --end N", Misuse.LEFT_OUT)
     if audit_id is not None and not findings:
-        raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out")
+        raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out",
+                         Misuse.DOES_NOT_BELONG)
     with opened(store_url) as store:
         if show:
             found = store.decisions()

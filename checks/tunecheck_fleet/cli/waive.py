@@ -44,7 +44,7 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
     (cmdline-token/iommu=pt). An ID, as `tunecheck fleet` shows it, is that finding on all of its hosts. Either covers
     what the same thing had moved by then: of a lost GPU that is forty facts. It still shows in every report. One that
     is over, or that matches nothing, is reported."""
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
 
     from .shared_options import opened
 
@@ -52,7 +52,7 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
                                       ("--until", until), ("--reason", reason), ("--author", author)) if given]
     if sum((show, ended is not None, bool(about))) != 1:
         raise UsageError("expected one of: waive FACT --host HOST --until TIME --reason TEXT, waive --list, or "
-                         "waive --end ID")
+                         "waive --end ID", Misuse.LEFT_OUT)
     with opened(store_url) as store:
         if show:
             found = store.waivers()
@@ -69,23 +69,23 @@ def _meant(store: Store, fact: str | None, host: str | None,
     """Which fact on which host: as given, or all that a finding's id names."""
     if fact is None or not _ID.fullmatch(fact):
         return [(fact, host)]
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
 
     from ..decide import finding_of, shown_in
 
     if group is not None:
-        raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact")
+        raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact", Misuse.DOES_NOT_BELONG)
     lead = finding_of(shown_in(store, [fact]), fact).lead
     name = f"{lead.fact}/{lead.code}" if lead.code else lead.fact
     wanted = [each for each in lead.hosts if host is None or fnmatchcase(each, host)]
     if not wanted:
-        raise UsageError(f"{fact} is not on {host}; it is on {some(lead.hosts, 10, ', ')}")
+        raise UsageError(f"{fact} is not on {host}; it is on {some(lead.hosts, 10, ', ')}", Misuse.NO_SUCH)
     return [(name, each) for each in wanted]
 
 
 def _add(store: Store, fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
          reason: str | None, author: str | None) -> Waiver:
-    from tunecheck.errors import UsageError
+    from tunecheck.errors import Misuse, UsageError
 
     from .. import lookup
     from ..store import canonical
@@ -95,7 +95,7 @@ def _add(store: Store, fact: str | None, host: str | None, group: str | None, va
                                         ("--reason", (reason or "").strip())) if not given]
     if missing or fact is None or until is None or reason is None:
         raise UsageError(f"a waiver needs {' and '.join(missing)}; as in: tunecheck waive gpu.vbios --host gpu1 "
-                         "--until 30d --reason 'RMA ordered'")
+                         "--until 30d --reason 'RMA ordered'", Misuse.LEFT_OUT)
     if host is not None and not set(host) & set("*?["):
         lookup.host(store, host)
     if group is not None and not set(group) & set("*?["):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.spec.inventory import listing
 
 __all__ = ["absolute", "asked_hosts", "asked_of", "limit_of"]
@@ -29,7 +29,8 @@ def asked_of(listed: dict[str, Any], inventory: str, limit: str | None) -> tuple
             found[host] = min(found.get(host, rank), rank)
     if not found:
         under = f" under --limit {limit}" if limit else ""
-        raise UsageError(f"inventory {inventory} has no hosts{under}; see: ansible-inventory -i {inventory} --graph")
+        raise UsageError(f"inventory {inventory} has no hosts{under}; see: ansible-inventory -i {inventory} --graph",
+                         Misuse.EMPTY)
     return tuple(sorted((host, rank[2]) for host, rank in found.items()))
 
 
@@ -41,10 +42,10 @@ def absolute(inventory: str) -> str:
         there = Path(inventory).exists()
     except OSError as error:
         raise UsageError(f"inventory {inventory!r} cannot be read ({error.strerror}); expected a folder or file that "
-                         "the user who runs this may read") from None
+                         "the user who runs this may read", Misuse.UNREADABLE) from None
     if not there:
         raise UsageError(f"inventory {inventory!r} does not exist; expected a folder or file, for example "
-                         "inventory/box1")
+                         "inventory/box1", Misuse.NOT_THERE)
     return str(Path(inventory).absolute())
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck_fleet.model import Answer
 
 from . import kex, processes, run_dirs
@@ -45,7 +45,7 @@ def collect(inventory: str, limit: str | None, options: Options, sink: Callable[
     if options.only is not None:
         asked = tuple(pair for pair in asked if pair[0] in options.only)
         if not asked:
-            raise UsageError("none of the hosts that were left is in the inventory any more")
+            raise UsageError("none of the hosts that were left is in the inventory any more", Misuse.OVER)
     audit = _Audit(absolute(inventory), limit_of(limit), options, dict(asked), sink)
     interrupted = False
     try:

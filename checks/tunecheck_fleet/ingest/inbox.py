@@ -25,7 +25,7 @@ from pathlib import Path
 
 import zstandard
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot_file import unpack
 from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
 
@@ -89,11 +89,12 @@ class Inbox:
             self._db.execute("INSERT OR IGNORE INTO key VALUES (1, ?)", (secrets.token_bytes(32),))
             self._secret: bytes = self._db.execute("SELECT secret FROM key").fetchone()[0]
         except OSError as error:
-            raise UsageError(f"{folder}: cannot be used ({error.strerror})") from None
+            raise UsageError(f"{folder}: cannot be used ({error.strerror})", Misuse.UNWRITABLE) from None
         except sqlite3.Error as error:
             busy = "locked" in str(error)
             raise UsageError(f"{path}: " + ("another tunecheck ingest works with it; end that one" if busy else
-                                            f"not usable ({error}); move it away")) from None
+                                            f"not usable ({error}); move it away"),
+                             Misuse.ALREADY if busy else Misuse.UNREADABLE) from None
 
     def close(self) -> None:
         for each in self._checkers:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from .app import KNOWN, PEER, make_app
 from .calm import Calm
@@ -139,14 +139,17 @@ def _check(listen: Listen) -> None:
     try:
         loopback = ipaddress.ip_address(listen.host).is_loopback
     except ValueError:
-        raise UsageError(f"--bind {listen.host}: expected an address such as 127.0.0.1:8733 or [::]:8733") from None
+        raise UsageError(f"--bind {listen.host}: expected an address such as 127.0.0.1:8733 or [::]:8733",
+                         Misuse.MALFORMED) from None
     if bool(listen.cert) != bool(listen.key):
-        raise UsageError("--cert and --key belong together: the certificate's chain and its private key, both PEM")
+        raise UsageError("--cert and --key belong together: the certificate's chain and its private key, both PEM",
+                         Misuse.LEFT_OUT)
     if listen.client_ca and not listen.cert:
-        raise UsageError("--client-ca needs --cert and --key: certificates of clients are a part of TLS")
+        raise UsageError("--client-ca needs --cert and --key: certificates of clients are a part of TLS",
+                         Misuse.LEFT_OUT)
     if not loopback and not listen.cert and not listen.behind_proxy:
         raise UsageError(f"--bind {listen.host}: tokens would cross the network in the clear; give --cert and --key, "
-                         "or --behind-proxy where something in front of it ends TLS")
+                         "or --behind-proxy where something in front of it ends TLS", Misuse.NOT_ENCRYPTED)
 
 
 def _tls(listen: Listen) -> ssl.SSLContext | None:
@@ -163,7 +166,7 @@ def _tls(listen: Listen) -> ssl.SSLContext | None:
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ValueError) as error:
         raise UsageError(f"{what}: not usable ({getattr(error, 'strerror', None) or error}); expected PEM files, the "
-                         "key without a passphrase and of that certificate") from None
+                         "key without a passphrase and of that certificate", Misuse.UNREADABLE) from None
     return context
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.whole_file import PRIVATE, write_file
 
 __all__ = ["Known", "Tokens", "add", "remove"]
@@ -80,9 +80,11 @@ def add(path: Path, host: str, group: str, with_token: bool = True) -> str:
     """A new token for the host, which is told here and never again; its newest one stays valid, older ones do not. The
     empty string where ``with_token`` is False: then the host is only known, for its certificate."""
     if not _NAME.fullmatch(host):
-        raise UsageError(f"HOST {host[:60]!r}: expected its inventory name: letters, digits, dots, dashes, underscores")
+        raise UsageError(f"HOST {host[:60]!r}: expected its inventory name: letters, digits, dots, dashes, underscores",
+                         Misuse.MALFORMED)
     if group and not _NAME.fullmatch(group):
-        raise UsageError(f"--group {group[:60]!r}: expected letters, digits, dots, dashes and underscores")
+        raise UsageError(f"--group {group[:60]!r}: expected letters, digits, dots, dashes and underscores",
+                         Misuse.MALFORMED)
     number, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     with _locked(path):
         hosts = _read(path) if path.exists() else {}
@@ -101,7 +103,7 @@ def remove(path: Path, host: str) -> None:
     with _locked(path):
         hosts = _read(path) if path.exists() else {}
         if hosts.pop(host, None) is None:
-            raise UsageError(f"HOST {host[:60]!r}: not in {path}; tunecheck ingest hosts lists who is")
+            raise UsageError(f"HOST {host[:60]!r}: not in {path}; tunecheck ingest hosts lists who is", Misuse.NO_SUCH)
         _write(path, hosts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from ..verdict import FleetReport
 
@@ -18,7 +18,8 @@ def allowed_missing(text: str, asked: int) -> int:
     """How many hosts may be missing: "3", or "2%" of those asked, rounded down."""
     found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(%?)", text.strip())
     if not found or (not found[2] and "." in found[1]) or (found[2] and float(found[1]) > 100):
-        raise UsageError(f"--max-missing {text[:40]!r} is neither a number of hosts (3) nor a share (2%)")
+        raise UsageError(f"--max-missing {text[:40]!r} is neither a number of hosts (3) nor a share (2%)",
+                         Misuse.MALFORMED)
     return int(asked * float(found[1]) / 100) if found[2] else int(found[1])
 
 
@@ -30,7 +31,7 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     calls so, or a role's dry run beside it. coverage: what would be a 3 is a 1. Raises UsageError."""
     wrong = sorted(set(fail_on) - set(FAIL_ON))
     if wrong:
-        raise UsageError(f"--fail-on {wrong[0][:40]!r} is not one of {', '.join(FAIL_ON)}")
+        raise UsageError(f"--fail-on {wrong[0][:40]!r} is not one of {', '.join(FAIL_ON)}", Misuse.MALFORMED)
     allowed = allowed_missing(max_missing, len(report.hosts))
     if not report.answered:
         return 2

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .approved import approved
@@ -105,7 +105,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         before=before, notes=_ages(states, audit, also))
     if options.host is not None:
         if options.host not in {host.host for host in hosts}:
-            raise UsageError(f"baseline host {options.host[:80]!r} is not one of the hosts of audit #{audit.id}")
+            raise UsageError(f"baseline host {options.host[:80]!r} is not one of the hosts of audit #{audit.id}",
+                             Misuse.NO_SUCH)
         seen = replace(seen, values={host.host: store.at(host.host, audit.id) for host in hosts})
     newest = all(state.newest in (None, audit.id, *also) for state in states if state.answered)
     differing = [(row.host, row.fact) for row in outliers if row.count >= options.share * row.total]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
 from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.suggestions import did_you_mean, nearest
@@ -44,7 +44,7 @@ class JudgeOptions:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"previous|desired|majority|audit:[0-9]{1,9}|host:.+", self.baseline, re.S):
-            raise UsageError(f"baseline {self.baseline[:80]!r} is not one of {BASELINES}")
+            raise UsageError(f"baseline {self.baseline[:80]!r} is not one of {BASELINES}", Misuse.MALFORMED)
 
     @property
     def host(self) -> str | None:
@@ -73,7 +73,7 @@ class JudgeOptions:
             near = nearest(self.host, hosts, 3)
             meant = f"; {did_you_mean(near, ', ')}" if near else ""
             raise UsageError(f"--baseline {self.baseline[:80]}: that host is not one of the {len(hosts)} that are asked"
-                             f"{meant}; nothing was asked or recorded")
+                             f"{meant}; nothing was asked or recorded", Misuse.NO_SUCH)
         if self.number is None:
             return
         numbers = [head.id for head in store.audits() if taken_up is None or head.id < taken_up]
@@ -81,4 +81,4 @@ class JudgeOptions:
             there = f"expected #{numbers[0]} to #{numbers[-1]}" if numbers else "it has none to compare with"
             there += f", before #{taken_up} that is taken up" if taken_up is not None else ""
             raise UsageError(f"--baseline {self.baseline}: this history has no such audit; {there}; nothing was "
-                             "asked or recorded")
+                             "asked or recorded", Misuse.NO_SUCH)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
 
 from ..model import AuditHead, Problem
@@ -47,7 +47,8 @@ STATE, OPEN = "roles.state", ("staged", "trial")
 def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHead | None:
     if options.number is not None:
         if options.number >= audit.id:
-            raise UsageError(f"audit #{options.number} is not before #{audit.id}: nothing can have changed since")
+            raise UsageError(f"audit #{options.number} is not before #{audit.id}: nothing can have changed since",
+                             Misuse.NO_SUCH)
         return store.audit(options.number)
     if isinstance(options.since, float):
         begin = options.since

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tunecheck import __version__
-from tunecheck.errors import ProbeError, UsageError
+from tunecheck.errors import Misuse, ProbeError, UsageError
 from tunecheck.report.style import safe
 from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import and_more
@@ -63,10 +63,10 @@ def secret_of(file: str | None) -> str:
     try:
         return Path(file).read_text(encoding="ascii")[:8192].strip()
     except OSError as error:
-        raise UsageError(f"{file}: the webhook's secret cannot be read ({error.strerror})") from None
+        raise UsageError(f"{file}: the webhook's secret cannot be read ({error.strerror})", Misuse.UNREADABLE) from None
     except ValueError:
         raise UsageError(f"{file}: the webhook's secret is not plain ASCII; expected one line, a token or a header "
-                         "\"Name: value\"") from None
+                         "\"Name: value\"", Misuse.MALFORMED) from None
 
 
 def check_hook(hook: Hook) -> None:
@@ -77,14 +77,15 @@ def check_hook(hook: Hook) -> None:
         parts = urlsplit(hook.url)
         name, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise UsageError("--webhook: not an address; expected https://host/path") from None
+        raise UsageError("--webhook: not an address; expected https://host/path", Misuse.MALFORMED) from None
     if parts.scheme not in ("http", "https") or not name:
-        raise UsageError("--webhook: not an address; expected https://host/path")
+        raise UsageError("--webhook: not an address; expected https://host/path", Misuse.MALFORMED)
     if parts.username or parts.password:
-        raise UsageError(f"--webhook: the address has a user or password in it; put the secret into {SECRET} or a file")
+        raise UsageError(f"--webhook: the address has a user or password in it; put the secret into {SECRET} or a file",
+                         Misuse.MALFORMED)
     if parts.scheme == "http" and not _loopback(name):
         raise UsageError(f"--webhook: http://{safe(name)} is not encrypted; expected https://, or http:// to this "
-                         "machine (127.0.0.1, ::1, localhost)")
+                         "machine (127.0.0.1, ::1, localhost)", Misuse.NOT_ENCRYPTED)
 
 
 def check_link(link: str) -> None:
@@ -96,7 +97,7 @@ def check_link(link: str) -> None:
         good = False
     if not good:
         raise UsageError(f"--link {safe(link[:80])}: not an address; expected https://host/path, where readers of the "
-                         "webhook find the HTML page")
+                         "webhook find the HTML page", Misuse.MALFORMED)
 
 
 def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
@@ -188,7 +189,7 @@ def _headers(secret: str) -> dict[str, str]:
     if _TOKEN.fullmatch(secret):
         return {"Authorization": f"Bearer {secret}"}
     raise UsageError(f"the webhook's secret ({SECRET} or its file) is no token and no header; expected one line of "
-                     "plain ASCII such as X-Token: abc")
+                     "plain ASCII such as X-Token: abc", Misuse.MALFORMED)
 
 
 def _loopback(name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from tunecheck import __version__
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .claims import settle
@@ -150,7 +150,7 @@ def head(store: OpenHistory, audit_id: int | None) -> AuditHead:
     if row is not None:
         return _head(row)
     if audit_id is None:
-        raise UsageError(f"{store.where}: holds no audit yet; run: tunecheck audit -i INVENTORY")
+        raise UsageError(f"{store.where}: holds no audit yet; run: tunecheck audit -i INVENTORY", Misuse.EMPTY)
     raise _nothing(audit_id)
 
 
@@ -186,7 +186,8 @@ def _inventory(scope: str) -> str:
 
 
 def _nothing(audit_id: int) -> UsageError:
-    return UsageError(f"there is no audit #{audit_id} in this history; `tunecheck fleet` names the newest")
+    return UsageError(f"there is no audit #{audit_id} in this history; `tunecheck fleet` names the newest",
+                      Misuse.NO_SUCH)
 
 
 def _head(row: Row[Any]) -> AuditHead:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from tunecheck.errors import CONTROL_NODE, UsageError
+from tunecheck.errors import CONTROL_NODE, Misuse, UsageError
 
 from .compiled_statements import Hot
 from .db_errors import sentence
@@ -138,7 +138,7 @@ class Database:
                 raise UsageError(f"{self.where}: is the database of something else (it has the table "
                                  f"{min(tables)!r}); name a file or database for tunecheck alone")
             if not create:
-                raise UsageError(f"{self.where}: holds no history yet; run: tunecheck audit")
+                raise UsageError(f"{self.where}: holds no history yet; run: tunecheck audit", Misuse.NOT_THERE)
             return None
         version = str(connection.execute(select(schema_version.c.version_num)).scalar())
         if version > HEAD:
@@ -190,7 +190,7 @@ def _place(file: Path, create: bool) -> None:
     try:
         if not file.exists():
             if not create:
-                raise UsageError(f"{file}: there is no history yet; run: tunecheck audit")
+                raise UsageError(f"{file}: there is no history yet; run: tunecheck audit", Misuse.NOT_THERE)
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         elif not file.is_file():
@@ -203,7 +203,7 @@ def _place(file: Path, create: bool) -> None:
                              "local disk, or a postgresql:// URL")
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: cannot be opened ({getattr(error, 'strerror', None) or error}); "
-                         "name another file") from None
+                         "name another file", Misuse.UNWRITABLE) from None
 
 
 def _filesystem(file: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Row, delete, insert, or_, select, update
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from ..verdict import Decision
 from .rows import Decided
@@ -49,7 +49,8 @@ def end(store: OpenHistory, number: int) -> Decision:
             decision.c.id == number, decision.c.ended.is_(None), decision.c.finding != "")
             .values(ended=store.clock()).returning(decision)).first()
     if row is None:
-        raise UsageError(f"there is no decision {number} that holds; `tunecheck approve --list` shows them")
+        raise UsageError(f"there is no decision {number} that holds; `tunecheck approve --list` shows them",
+                         Misuse.NO_SUCH)
     return _decision(row)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import zstandard
 from sqlalchemy import Connection, Row, null, or_, select
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.model.command import Command
 from tunecheck.util.suggestions import did_you_mean, nearest
 
@@ -121,11 +121,11 @@ def find(store: OpenHistory, connection: Connection, name: str) -> Row[Any]:
     renamed = connection.execute(select(host.c.name).join(identity, identity.c.host_id == host.c.id).where(
         identity.c.kind == "renamed", identity.c.other == name).limit(1)).scalar()
     if renamed is not None:
-        raise UsageError(f"there is no host {name!r} any more: it is called {renamed!r} now")
+        raise UsageError(f"there is no host {name!r} any more: it is called {renamed!r} now", Misuse.NO_SUCH)
     names = connection.execute(select(host.c.name)).scalars().all()
     near = nearest(name, names, 3)
     raise UsageError(f"there is no host {name!r} in this history" + (f"; {did_you_mean(near, ', ')}" if near else
-                     f"; it knows {len(names)} hosts, `tunecheck fleet` lists them"))
+                     f"; it knows {len(names)} hosts, `tunecheck fleet` lists them"), Misuse.NO_SUCH)
 
 
 def newest_document(store: OpenHistory, name: str) -> bytes:

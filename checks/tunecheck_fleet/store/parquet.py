@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, select
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.whole_file import PRIVATE
 
 from .audit_queries import SNAP_END
@@ -49,7 +49,8 @@ def export(store: OpenHistory, folder: Path) -> list[Path]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return [_write(store, pyarrow, folder / f"{name}.parquet", wanted) for name, wanted in _tables().items()]
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written ({error.strerror or error}); choose another folder") from None
+        raise UsageError(f"{folder}: cannot be written ({error.strerror or error}); choose another folder",
+                         Misuse.UNWRITABLE) from None
 
 
 def _write(store: OpenHistory, pyarrow: Any, target: Path, wanted: Select[Any]) -> Path:

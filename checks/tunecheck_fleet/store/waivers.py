@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import Row, delete, insert, or_, select, update
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 from .rows import Waiver
 from .sanitize import canonical, plain
@@ -38,7 +38,7 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
     if until is None and kind == "waive":
         raise UsageError("a waiver needs an end; to take a state as it is for good, accept it")
     if until is not None and not now < until < 1e11:
-        raise UsageError(f"the waiver's end {_day(until)} is over already; name a later day")
+        raise UsageError(f"the waiver's end {_day(until)} is over already; name a later day", Misuse.PASSED)
     if value is not None:
         try:
             value = canonical(json.loads(value))
@@ -57,7 +57,7 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
         if there is not None:
             end = "for good" if there.until is None else f"until {_day(there.until)}"
             raise UsageError(f"waiver {there.id} says that already, {end}, by {there.author}: {there.reason[:120]}; to "
-                             f"change it, take it away first: tunecheck waive --end {there.id}")
+                             f"change it, take it away first: tunecheck waive --end {there.id}", Misuse.ALREADY)
         return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
 
 
@@ -65,7 +65,7 @@ def unwaive(store: OpenHistory, waiver_id: int) -> Waiver:
     with store.turn, store.db.write() as connection:
         row = connection.execute(delete(waiver).where(waiver.c.id == waiver_id).returning(waiver)).first()
     if row is None:
-        raise UsageError(f"there is no waiver {waiver_id}; `tunecheck waive --list` shows them")
+        raise UsageError(f"there is no waiver {waiver_id}; `tunecheck waive --list` shows them", Misuse.NO_SUCH)
     return _waiver(row)
 
 

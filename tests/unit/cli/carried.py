@@ -4,11 +4,15 @@ facts edited, and every box a machine of its own."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -89,8 +93,22 @@ def _rest(identity: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(identity).items() if name not in ("machine", "board")}
 
 
+def one_line(text: str) -> str:
+    """A message as it was before it was folded for the terminal."""
+    return " ".join(text.split())
+
+
+def naming(texts: Sequence[str], *names: str) -> list[str]:
+    """Those of the texts that have these names in them, in this order and each as a word of its own."""
+    order = re.compile(".*".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in names))
+    return [text for text in texts if order.search(text)]
+
+
 class Fleet:
-    """``folder`` holds the snapshots, the history and every output."""
+    """``folder`` holds the snapshots, the history and every output. ``flaw``: why the last call of ``run`` was
+    refused."""
+
+    flaw: Enum | None = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -126,6 +144,7 @@ class Fleet:
         with contextlib.chdir(self.folder):
             done = CliRunner().invoke(cli, arguments, env={"TUNECHECK_STORE": str(self.store),
                                                            "TUNECHECK_WEBHOOK": None})
+        self.flaw = getattr(done.exception, "flaw", None)
         if isinstance(done.exception, TunecheckError):
             return done.exception.exit_code, done.stdout, done.stderr + str(done.exception)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
@@ -134,3 +153,25 @@ class Fleet:
 
     def audit(self, *arguments: str) -> tuple[int, str, str]:
         return self.run("audit", "--from", "boxes", *arguments)
+
+    def seen(self, *arguments: str, source: str = "boxes") -> tuple[int, dict[str, Any]]:
+        """An audit of the folder: its exit code, its document."""
+        code, out, err = self.run("audit", "--from", source, *arguments, "--json")
+        assert out, err
+        return code, json.loads(out)
+
+    def refused(self, *arguments: str) -> tuple[Enum | None, str]:
+        """Why the call is refused, and what is said of it."""
+        code, out, err = self.run(*arguments)
+        assert (code, out) == (2, ""), (out, err)
+        return self.flaw, one_line(err)
+
+
+def statuses(document: dict[str, Any]) -> dict[str, str]:
+    """Host -> what became of it."""
+    return {row["host"]: row["status"] for row in document["hosts"]}
+
+
+def reason(document: dict[str, Any], host: str) -> str:
+    """Why the host says nothing, or not all."""
+    return str(next(row["reason"] for row in document["hosts"] if row["host"] == host))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.carried import Fleet, box
+from tests.unit.cli.carried import Fleet, box, naming, one_line
 from tests.unit.fleet.boxes import SSHD, Boxes
 
 from tunecheck.errors import UsageError
@@ -64,13 +64,13 @@ def test_ctrl_c_keeps_what_came_and_the_next_run_asks_only_the_rest(tmp_path: Pa
     code, out, err = fleet.run("audit", "-i", inventory, "--timeout", "120s")
     watcher.join()
     assert code == 130 and out == "", out + err
-    assert "2 of 3 hosts are kept in audit #1" in err
+    assert naming([one_line(err)], "2", "3", "#1")
     (tmp_path / "thawed").touch()
     for number in (1, 2):       # would now be garbled
         (boxes.boxes[f"gpu{number}"].folder / "snapshot.json").write_text("nothing")
     code, out, err = fleet.run("audit", "-i", inventory)
     assert code == 0 and "3 hosts: 3 ok" in out and "audit #1" in out, out + err
-    assert "asking the other 1" in err
+    assert naming([one_line(err)], "#1", "2", "3", "1")
 
 
 def test_a_frozen_box_is_unknown_and_the_audit_ends_in_time(tmp_path: Path, boxes: Boxes) -> None:
@@ -80,5 +80,5 @@ def test_a_frozen_box_is_unknown_and_the_audit_ends_in_time(tmp_path: Path, boxe
     boxes.start()
     inventory = str(boxes.inventory())
     code, out, err = fleet.run("audit", "-i", inventory, "--timeout", "10s", "--max-missing", "1")
-    assert code == 0 and "1 ok, 1 timeout" in out and "within 10 s" in out, out + err
+    assert code == 0 and "1 ok, 1 timeout" in out and "10 s" in out, out + err
     assert fleet.run("fleet", "--fail-on", "coverage")[0] == 1

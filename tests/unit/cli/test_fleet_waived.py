@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.carried import Fleet
+from tests.unit.cli.carried import Fleet, naming, one_line
+
+from tunecheck.errors import Misuse
 
 _WHY = ("--until", "30d", "--reason", "board is being replaced")
 
@@ -45,15 +48,16 @@ def test_the_list_and_the_verdict_count_the_same(fleet: Fleet) -> None:
 @pytest.mark.parametrize("by", ["fact", "id", "id-on-host"])
 def test_a_waiver_covers_what_the_same_thing_moved(fleet: Fleet, by: str) -> None:
     before = fleet.run("fleet")[1]
-    assert "more facts of the same audit" in before
+    entry, = (each for each in json.loads(fleet.run("fleet", "--json")[1])["entries"] if each["fact"] == "gpu.count")
+    assert len(entry["more"]) > 5
     about = {"fact": ("gpu.count", "--host", "gpu1"), "id": (_of(before, "gpu.count"),),
              "id-on-host": (_of(before, "gpu.count"), "--host", "gpu?")}[by]
     code, out, err = fleet.run("waive", *about, *_WHY)
     assert (code, out.count("\n")) == (0, 1), err
-    assert "1: gpu.count on host gpu1" in out
+    assert naming([out], "1", "gpu.count", "gpu1")
     for text in (fleet.run("fleet")[1], fleet.audit()[1]):
         assert not [line for line in _causes(text) if "GPU" in line or "gpu." in line or "pcie." in line], text
-        assert re.search(r"(?m)^WAIVED +gpu\.count: 2 -> 1.*more facts of the same audit", text), text
+        assert re.search(r"(?m)^WAIVED +gpu\.count: 2 -> 1", text), text
 
 
 def test_what_happens_after_the_waiver_was_made_is_news(fleet: Fleet) -> None:
@@ -65,9 +69,8 @@ def test_what_happens_after_the_waiver_was_made_is_news(fleet: Fleet) -> None:
 
 def test_one_waiver_is_not_made_twice(fleet: Fleet) -> None:
     assert fleet.run("waive", "gpu.count", "--host", "gpu1", *_WHY)[0] == 0
-    code, _, err = fleet.run("waive", "gpu.count", "--host", "gpu1", "--until", "9w", "--reason", "again")
-    assert code == 2 and "waiver 1 says that already" in err and "board is being replaced" in err
-    assert "tunecheck waive --end 1" in err
+    flaw, said = fleet.refused("waive", "gpu.count", "--host", "gpu1", "--until", "9w", "--reason", "again")
+    assert flaw is Misuse.ALREADY and naming([said], "1", "board is being replaced", "tunecheck waive --end 1")
     assert fleet.run("waive", "--list")[1].count("\n") == 1
     # Another value, host or end of the old one is another waiver.
     assert fleet.run("waive", "gpu.count", "--host", "gpu2", *_WHY)[0] == 0
@@ -77,14 +80,13 @@ def test_one_waiver_is_not_made_twice(fleet: Fleet) -> None:
 
 
 def test_an_id_that_is_none_or_elsewhere_is_said(fleet: Fleet) -> None:
-    code, _, err = fleet.run("waive", "00000000", *_WHY)
-    assert code == 2 and "no open finding '00000000'" in err
     name = _of(fleet.run("fleet")[1], "gpu.count")
-    code, _, err = fleet.run("waive", name, "--host", "gpu2", *_WHY)
-    assert code == 2 and f"{name} is not on gpu2; it is on gpu1" in err
-    code, _, err = fleet.run("waive", name, "--group", "all", *_WHY)
-    assert code == 2 and "leave --group out" in err
-    assert fleet.run("waive", "--list")[1] == "no waiver\n"
+    for given, code, names in ((("00000000",), Misuse.NO_SUCH, ("00000000",)),
+                               ((name, "--host", "gpu2"), Misuse.NO_SUCH, (name, "gpu2", "gpu1")),
+                               ((name, "--group", "all"), Misuse.DOES_NOT_BELONG, (name, "--group"))):
+        flaw, said = fleet.refused("waive", *given, *_WHY)
+        assert flaw is code and naming([said], *names)
+    assert json.loads(fleet.run("waive", "--list", "--json")[1])["rows"] == []
 
 
 @pytest.mark.parametrize("heard", [False, True])
@@ -97,28 +99,27 @@ def test_an_audit_of_other_hosts_hides_nothing(fleet: Fleet, heard: bool) -> Non
         fleet.put(9)
         (fleet.files / "gpu9.json").rename(other / "mybox.json")
     fleet.run("audit", "--from", "other")
-    text = fleet.run("fleet")[1]
+    shown = json.loads(fleet.run("fleet", "--json")[1])
     if heard:
-        assert "tunecheck audit #3," in text and re.search(r"NOTE +audit #2 \(files of \S+\) has 2 other hosts", text)
+        assert shown["audit"]["id"] == 3 and naming(shown["notes"], "#2", str(fleet.files), "2")
         assert name in fleet.run("fleet", "--audit", "2")[1]
     else:
-        assert "tunecheck audit #2," in text and name in text
-        assert re.search(r"NOTE +audit #3 \(files of \S+\) is newer, and no host of it ever answered", text)
+        assert shown["audit"]["id"] == 2 and name in [cause["id"] for cause in shown["causes"]]
+        assert naming(shown["notes"], "#3", str(other))
         assert "gpu1" in fleet.run("fleet", "hosts")[1]
     assert name in fleet.run("drift", "--host", "gpu1")[1]
     for verb, taken in (("acknowledge", 1), ("approve", 2)):
         code, out, err = fleet.run(verb, name)
-        assert code == 0, err
-        assert f"{taken}: {name} " in out and "as of #2" in out
-    code, _, err = fleet.run("approve", name)
-    assert code == 2 and name in err, "it is approved by now"
+        assert code == 0 and naming([one_line(out)], str(taken), name, "#2"), err
+    flaw, said = fleet.refused("approve", name)
+    assert flaw is Misuse.NO_SUCH and name in said, "it is approved by now"
 
 
 def test_the_audit_may_be_named(fleet: Fleet) -> None:
     name = _of(fleet.run("fleet")[1], "gpu.count")
-    code, _, err = fleet.run("approve", name, "--audit", "1")
-    assert code == 2 and f"audit #1 has no open finding '{name}'" in err
-    code, _, err = fleet.run("approve", "--list", "--audit", "1")
-    assert code == 2 and "--audit" in err
-    code, out, _ = fleet.run("approve", name, "--audit", "2")
-    assert code == 0 and "as of #2" in out
+    flaw, said = fleet.refused("approve", name, "--audit", "1")
+    assert flaw is Misuse.NO_SUCH and naming([said], "#1", name)
+    flaw, said = fleet.refused("approve", "--list", "--audit", "1")
+    assert flaw is Misuse.DOES_NOT_BELONG and naming([said], "--audit")
+    code, out, _ = fleet.run("approve", name, "--audit", "2", "--json")
+    assert code == 0 and json.loads(out)["rows"][0]["audit"] == 2

@@ -16,6 +16,7 @@ from tunecheck.cli.completion import _PLACES, script
 from tunecheck.cli.help_groups import EXAMPLES, GROUPS, MEANT, meant
 from tunecheck.cli.main import cli
 from tunecheck.cli.man import page
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.rules.index import CHECKS
 
 ROOT = Path(__file__).parents[3]
@@ -69,8 +70,9 @@ def test_what_is_meant_exists_and_no_verb_is_explained_away() -> None:
 ])
 def test_a_verb_that_is_none(typed: str, says: str) -> None:
     assert (meant(typed, VERBS)[:1] or [""])[0] == says
-    error = str(CliRunner().invoke(cli, [typed]).exception)
-    assert f"did you mean {says}" in error if says else "--help" in error
+    error = CliRunner().invoke(cli, [typed]).exception
+    assert isinstance(error, UsageError) and error.flaw is Misuse.NO_SUCH
+    assert (f" {says}" if says else "--help") in str(error)
 
 
 @pytest.mark.parametrize(("words", "typed", "offers"), [
@@ -93,7 +95,7 @@ def test_bash_reads_its_script_and_all_are_installed(tmp_path: Path) -> None:
     rollback = (ROOT / "roles/preflight/tasks/remove.yml").read_text()
     assert [name for name in files if f"{{path: /usr/local/share/{name}, state: absent}}" not in rollback] == []
     wrong = CliRunner().invoke(cli, ["completion", "--install", "/proc/x"])
-    assert "cannot be written" in str(wrong.exception)
+    assert isinstance(wrong.exception, UsageError) and wrong.exception.flaw is Misuse.UNWRITABLE
     assert CliRunner().invoke(cli, ["completion"]).exit_code != 0
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
+import re
 import resource
 import shutil
 import socket
@@ -74,7 +77,7 @@ def test_strangers_wait_and_hosts_are_answered(tmp_path: Path) -> None:
             line.close()
         begun = time.monotonic()
         assert found.end() == 0 and time.monotonic() - begun < 5
-    assert "no connection can be taken" in found.log and len(found.log) < 10_000 and "Traceback" not in found.log
+    assert f"({os.strerror(errno.EMFILE)})" in found.log and len(found.log) < 10_000 and "Traceback" not in found.log
 
 
 def test_addresses() -> None:
@@ -105,7 +108,7 @@ def test_the_log_is_calm() -> None:
     assert len(kept) == 51 and kept[-1] == "- 401"
     now[0] = 10.0
     line(False)
-    assert kept[-1] == "- 401 (950 lines before it were left out)"
+    assert re.fullmatch(r"- 401 \(950 .*\)", kept[-1])
 
 
 def test_a_clock_that_runs_ahead_loses_nothing(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tests.unit.facts.trees import GPU, frozen, switch
 from tests.unit.fleet.synthetic import LEFT_IN, SMALL, Fleet, audited, fleet, scored
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.spec.frozen import Accelerators
@@ -76,7 +77,7 @@ def test_the_same_question_twice_has_the_same_answer(kept: tuple[Store, Fleet]) 
     assert report(store, None, options) == report(store, None, options)
     other = report(store, None, replace(options, baseline="audit:2"))
     assert other.previous is not None and other.previous.id == 2
-    with pytest.raises(UsageError, match="is not before"):
+    with refused(Misuse.NO_SUCH, "#3"):
         report(store, 3, replace(options, since=3))
     with pytest.raises(UsageError, match="nobody"):
         report(store, None, replace(options, baseline="host:nobody"))

@@ -41,8 +41,8 @@ def test_a_code_with_a_slip_is_refused_with_the_code_that_was_meant(store: Store
 
 def test_a_code_without_its_check_is_told_with_it_and_no_fact_stands_before_it(store: Store) -> None:
     for check, code in _OWN:
-        with pytest.raises(UsageError, match="did you mean") as refused:
+        with pytest.raises(UsageError) as told:
             waivable(store, code.replace("-N", "-79").upper().replace("-", "_"))
-        told = str(refused.value).partition("did you mean ")[2]
-        assert all("/" in each for each in told.rstrip("?").split(" or ")), told
-        assert f"{check}/" in told or sum(code == other for _, other in _OWN) > 4
+        meant = str(told.value).rpartition("; did you mean ")[2]
+        assert all("/" in each for each in meant.rstrip("?").split(" or ")), meant
+        assert f"{check}/" in meant or sum(code == other for _, other in _OWN) > 4

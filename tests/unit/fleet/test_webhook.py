@@ -12,9 +12,10 @@ import pytest
 from tests.unit.fleet.hook_server import HookServer, serving
 from tests.unit.fleet.reports import HOSTILE, cause, example, fleet, hostile, report
 from tests.unit.fleet.store.stores import Clock, seen
+from tests.unit.refusing import refused
 from tests.unit.report.closed import closed
 
-from tunecheck.errors import ProbeError, UsageError
+from tunecheck.errors import Misuse, ProbeError
 from tunecheck_fleet.decide import decide
 from tunecheck_fleet.hooks import posted
 from tunecheck_fleet.judge import JudgeOptions
@@ -77,7 +78,7 @@ def test_an_overloaded_server_is_asked_again(server: HookServer) -> None:
     server.answers = [503, 429, 204]
     assert post(Hook(server.url, waits=(0.01, 0.01)), example()) and len(server.got) == 3
     server.answers = [500]
-    with pytest.raises(ProbeError, match=r"webhook 127.0.0.1: not delivered: HTTP 500, 3 times"):
+    with pytest.raises(ProbeError, match=r"^webhook 127\.0\.0\.1: .*HTTP 500, 3 "):
         post(Hook(server.url, waits=(0.01, 0.01)), example())
     server.answers = [404]
     before = len(server.got)
@@ -88,14 +89,14 @@ def test_an_overloaded_server_is_asked_again(server: HookServer) -> None:
 
 def test_a_redirect_is_not_followed(server: HookServer) -> None:
     server.answers, server.location = [307], server.url + "/elsewhere"
-    with pytest.raises(ProbeError, match="a redirect, which is not followed"):
+    with pytest.raises(ProbeError, match=r"HTTP 307"):
         post(Hook(server.url, secret="s3cret"), example())
     assert len(server.got) == 1
 
 
 def test_a_silent_server_costs_no_more_than_the_deadline(server: HookServer) -> None:
     server.answers = [0]
-    with pytest.raises(ProbeError, match=r"no answer within 0.2 s, 2 times") as told:
+    with pytest.raises(ProbeError, match=r" 0\.2 s, 2 ") as told:
         post(Hook(server.url, deadline=0.2, waits=(0.01,), secret="s3cret"), example())
     assert "T0KEN" not in str(told.value) and "s3cret" not in str(told.value)
 
@@ -111,13 +112,13 @@ def test_nobody_there_is_one_sentence() -> None:
     assert "T0KEN" not in str(told.value)
 
 
-@pytest.mark.parametrize(("url", "why"), [
-    ("http://example.com/hook", "not encrypted"), ("ftp://127.0.0.1/", "not an address"),
-    ("nonsense", "not an address"),
-    ("https://user:pw@example.com/", "put the secret into"), ("https://[::1", "not an address"),
-    ("http://127.0.0.1:99999/", "not an address"), ("http://127.0.0.1.example.com/", "not encrypted")])
-def test_what_could_not_be_sent_is_refused_before(url: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why) as told:
+@pytest.mark.parametrize(("url", "flaw", "names"), [
+    ("http://example.com/hook", Misuse.NOT_ENCRYPTED, "example.com"), ("ftp://127.0.0.1/", Misuse.MALFORMED, "https://"),
+    ("nonsense", Misuse.MALFORMED, "https://"), ("https://user:pw@example.com/", Misuse.MALFORMED, SECRET),
+    ("https://[::1", Misuse.MALFORMED, "https://"), ("http://127.0.0.1:99999/", Misuse.MALFORMED, "https://"),
+    ("http://127.0.0.1.example.com/", Misuse.NOT_ENCRYPTED, "127.0.0.1.example.com")])
+def test_what_could_not_be_sent_is_refused_before(url: str, flaw: Misuse, names: str) -> None:
+    with refused(flaw, names) as told:
         check_hook(Hook(url))
     assert "pw" not in str(told.value)
 
@@ -130,12 +131,12 @@ def test_the_secret_comes_from_a_file_or_the_environment(tmp_path: Path, monkeyp
     assert secret_of(str(file)) == "X-Token: abc"
     for url in ("http://127.0.0.1/", "http://localhost:8/", "http://[::1]/", "https://example.com/x"):
         check_hook(Hook(url, secret=secret_of(str(file))))
-    with pytest.raises(UsageError, match="cannot be read"):
+    with refused(Misuse.UNREADABLE, str(tmp_path / "none")):
         secret_of(str(tmp_path / "none"))
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="not plain ASCII"):
+    with refused(Misuse.MALFORMED, str(file)):
         secret_of(str(file))
-    with pytest.raises(UsageError, match="no token and no header") as told:
+    with refused(Misuse.MALFORMED, SECRET) as told:
         check_hook(Hook("https://example.com/", secret="two\nlines"))
     assert "two" not in str(told.value)
 
@@ -182,7 +183,7 @@ def test_an_event_is_told_once_and_one_that_could_not_be_told_the_next_night(nig
     assert nights.post() == []
     nights.server.answers = [500]
     nights.audit("a", "b")
-    assert nights.post()[:1] == [("driver.loaded", ["b"])] and "not delivered: HTTP 500" in nights.said[-1]
+    assert nights.post()[:1] == [("driver.loaded", ["b"])] and "HTTP 500" in nights.said[-1]
     nights.server.answers = [200]
     nights.audit("a", "b")
     assert nights.post() == [("driver.loaded", ["b"])], "it is known since the night before, and was told to nobody"

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck_fleet import check_diff
 from tunecheck_fleet.check_diff_tasks import roles_by_tag
 from tunecheck_fleet.judge.roles import roles
@@ -126,14 +127,14 @@ def _left(folder: Path) -> list[str]:
 
 def test_what_cannot_be_asked_is_said_before_anything_runs(tree: Path) -> None:
     failing = {"box1": (_problem("kept", "keep"),)}
-    with pytest.raises(UsageError, match=r"no play .*nowhere\.yml"):
+    with refused(Misuse.NOT_THERE, "nowhere.yml"):
         check_diff.ask(tree / "hosts.ini", failing, tree / "nowhere.yml")
-    with pytest.raises(UsageError, match="does not exist"):
+    with refused(Misuse.NOT_THERE, "nohosts.ini"):
         check_diff.ask(tree / "nohosts.ini", failing, tree / "playbooks/provision.yml")
     (tree / "playbooks/broken.yml").write_text("- hosts: all\n  tasks: {not: a list}\n")
-    with pytest.raises(UsageError, match="cannot read"):
+    with refused(Misuse.UNREADABLE, "broken.yml"):
         check_diff.ask(tree / "hosts.ini", failing, tree / "playbooks/broken.yml")
-    with pytest.raises(UsageError, match="limit"):
+    with refused(Misuse.MALFORMED, "--limit"):
         check_diff.ask(tree / "hosts.ini", {"a:b*": failing["box1"]}, tree / "playbooks/provision.yml")
     assert check_diff.ask(tree / "hosts.ini", {}, tree / "playbooks/provision.yml") == ()
 

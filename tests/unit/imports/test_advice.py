@@ -12,10 +12,12 @@ import pytest
 from tests.unit.imports.deletion_bases import own
 from tests.unit.imports.deletions import Base
 from tests.unit.imports.samples import lab
+from tests.unit.refusing import refused
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
+from tunecheck.parsers.text.damage import Damage
 from tunecheck.report.not_given import is_missing, not_given
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -37,7 +39,7 @@ def _tar() -> bytes:
 def test_a_tar_archive_is_to_be_unpacked(tmp_path: Path, pack: object) -> None:
     (tmp_path / "box.tgz").write_bytes(pack(_tar()))  # type: ignore[operator]
     for path in (tmp_path / "box.tgz", tmp_path):
-        with pytest.raises(UsageError, match=r"box\.tgz is a tar archive; unpack it first \(tar xf\)"):
+        with refused(Damage.PACKING, "box.tgz", "tar xf"):
             load_import(str(path))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.unit.facts.trees import frozen
 from tests.unit.imports.samples import FIXTURES, box, metal
+from tests.unit.refusing import refused
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
@@ -21,6 +23,7 @@ from tunecheck.host.imported.machine import load_import
 from tunecheck.host.source import open_source
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import Finding
+from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators, Acs
@@ -134,22 +137,22 @@ def test_topo_agreement(tmp_path: Path, text: str, outcome: str, code: str, abse
 
 
 def test_two_machines_in_one_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"two machines or boots \(0000:03:00.0 is"):
+    with refused(Damage.CONTRADICTS, "0000:03:00.0"):
         load_import(folder(tmp_path, box("acs-iommu"), box("acs-iommu").replace("[10de:2330]", "[10de:2bb1]")))
 
 
 def test_before_and_after_in_one_folder_are_refused(tmp_path: Path) -> None:
     after = box("acs-iommu").replace("ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n",
                                      "ReqRedir- CmpltRedir- UpstreamFwd+ EgressCtrl- DirectTrans-\n")
-    with pytest.raises(UsageError, match="has ACSCtl=0x001d in one text and 0x0011 in another"):
+    with refused(Damage.CONTRADICTS, "ACSCtl=0x001d", "0x0011"):
         load_import(folder(tmp_path, box("acs-iommu"), after))
     dump = (FIXTURES / "acs-iommu" / "acs-iommu-nv.lspci-xxxx").read_text()
-    with pytest.raises(UsageError, match="has ACSCtl=0x0011 in one text and 0x001d in another"):
+    with refused(Damage.CONTRADICTS, "ACSCtl=0x0011", "0x001d"):
         load_import(folder(tmp_path, after, dump))
 
 
 def test_tables_that_differ_are_refused_and_a_damaged_one_gives_way(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="two tables of nvidia-smi topo -m that differ"):
+    with refused(Damage.CONTRADICTS, "nvidia-smi topo -m"):
         load_import(folder(tmp_path, box("acs-iommu"), TOPO, TOPO.replace("PIX", "PHB")))
     door = load_import(folder(tmp_path, box("acs-iommu"), TOPO.replace("\tPIX\n", "PIX\n"), TOPO))
     assert [finding.outcome for finding in judged(door, "topo-agreement")] == ["pass"]
@@ -179,9 +182,9 @@ def test_a_listing_that_is_cut_short_says_so(tmp_path: Path) -> None:
     text = box("switch1")
     door = load_import(folder(tmp_path, text[:text.rindex("04:00.0 ")] + "04:00.0 3D con"))
     assert len(found(door).topology.devices) == 1
-    assert "cut short at 0000:03:00.0" in door.summary()
+    assert "0000:03:00.0" in door.summary()
     door = load_import(folder(tmp_path, text[:-40]))
-    assert door.summary().endswith("lspci is cut short at 0000:04:00.0: what follows is missing")
+    assert re.search(r"lspci .*0000:04:00\.0", door.summary())
 
 
 def test_the_last_boot_counts(tmp_path: Path) -> None:
@@ -195,7 +198,7 @@ def test_the_last_boot_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 1000, os.urandom(4096), b"hello\n" * 10, b'{"schema": "x"}'])
 def test_nothing_recognised_is_a_sentence(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(UsageError, match="nothing in it is recognised; expected a recording"):
+    with refused(Damage.UNKNOWN_PART):
         load_import(folder(tmp_path, content))
 
 
@@ -209,7 +212,7 @@ def test_links_and_special_files_are_left_out(tmp_path: Path) -> None:
     folder(inside, LOG)
     assert set(load_import(str(inside)).origins) == {"kernel log"}
     for path in (str(inside / "fifo"), "/dev/null"):
-        with pytest.raises(UsageError, match="not a file"):
+        with refused(Damage.NOT_A_FILE, path):
             open_source(path)
 
 
@@ -217,18 +220,19 @@ def test_bombs_and_damage_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "x.log.gz"
     monkeypatch.setattr(files, "_SMALL", 1 << 16)
     path.write_bytes(gzip.compress(b" " * (8 << 20)))
-    with pytest.raises(UsageError, match="300 times its size"):
+    with refused(Damage.TOO_LARGE, "300"):
         load_import(str(path))
     monkeypatch.setattr(files, "MAX_UNPACKED", 1 << 20)
     path.write_bytes(gzip.compress(os.urandom(1 << 19)) * 3)
-    with pytest.raises(UsageError, match=r"too large|more than 1 MiB unpacked"):
+    with refused(Damage.TOO_LARGE, " 1 MiB"):
         load_import(str(path))
     path.write_bytes(gzip.compress(LOG.encode())[:-9])
-    with pytest.raises(UsageError, match="cut short"):
+    with refused(Damage.CUT_SHORT):
         load_import(str(path))
     path.write_bytes(gzip.compress(LOG.encode())[:30] + b"junk" * 9)
-    with pytest.raises(UsageError, match=r"damaged gzip|cut short"):
+    with pytest.raises(UsageError) as told:
         load_import(str(path))
+    assert told.value.flaw in (Damage.CUT_SHORT, Damage.PACKING)
 
 
 def test_members_and_padding_of_gzip(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.imports import smi_texts
 from tests.unit.imports.twice import TWICE
+from tests.unit.refusing import refused
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
@@ -15,6 +16,7 @@ from tunecheck.host.imported import kinds, posts
 from tunecheck.host.imported.machine import load_import
 from tunecheck.host.imported.seams import MOST, parts
 from tunecheck.parsers.nvidia.smi_query import parse_query
+from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -152,7 +154,7 @@ def test_more_outputs_than_a_folder_may_hold_are_refused(tmp_path: Path) -> None
     (tmp_path / "x.txt").write_text(one * 3)
     assert len(list(parts(one * 3))) == 3 and load_import(str(tmp_path / "x.txt"))
     (tmp_path / "x.txt").write_text(one * (MOST + 1))
-    with pytest.raises(UsageError, match="more than 2000 outputs; expected those of one machine"):
+    with refused(Damage.TOO_MANY, str(MOST)):
         load_import(str(tmp_path / "x.txt"))
 
 

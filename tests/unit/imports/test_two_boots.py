@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_import import LOG, folder
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
+from tunecheck.parsers.text.damage import Damage
 
 SAME = "root=/dev/sda1 ro pci=noacs\n"
 
 
 def test_a_stale_command_line_beside_the_log_of_another_boot_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"two machines or boots .*command line: only in the first: iommu=pt, only in "
-                                         r"the second: pci=noacs"):
+    with refused(Damage.CONTRADICTS, "iommu=pt", "pci=noacs"):
         load_import(folder(tmp_path, "root=/dev/sda1 ro iommu=pt\n", LOG))
 
 
 def test_two_command_lines_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="two texts of /proc/cmdline"):
+    with refused(Damage.CONTRADICTS, "/proc/cmdline"):
         load_import(folder(tmp_path, SAME, "root=/dev/sda1 ro iommu=off\n"))
 
 

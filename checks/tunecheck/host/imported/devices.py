@@ -9,6 +9,7 @@ from ...errors import UsageError
 from ...model.absence import Absence, Reason
 from ...parsers.pci.lspci import LspciDevice, parse_lspci
 from ...parsers.text.bounds import MOST_PCI
+from ...parsers.text.damage import Damage
 from .pci import FULL, BusTree, config, gaps, has_no_link
 from .pci_merge import merge
 
@@ -29,7 +30,7 @@ def gathered(texts: Iterable[str], devices: dict[str, LspciDevice]) -> str | Non
             return problem
         if len(devices) > MOST_PCI:
             raise UsageError(f"lspci lists {len(devices)} devices; tunecheck takes at most {MOST_PCI}. If this is one "
-                             "machine, report it with the file")
+                             "machine, report it with the file", Damage.TOO_MANY)
     return None
 
 

@@ -14,9 +14,10 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 
-from ...errors import UsageError
+from ...errors import Flaw, Misuse, UsageError
 from ...model.absence import Reason
 from ...parsers.nvidia import bug_report
+from ...parsers.text.damage import Damage
 from ...parsers.text.log_lines import LEFT_OUT
 from ...parsers.text.pasted import clean
 from ...parsers.text.repeats import shortened
@@ -66,10 +67,11 @@ def pieces(path: str) -> Iterator[Piece]:
         for name, content in _content(origin, file, left):
             left -= len(content)
             if left < 0:
-                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
+                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all",
+                                 Damage.TOO_LARGE)
             utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
             doubt = "" if utf16 else imported_packed.nul_words(name, content)
-            if doubt and " is no text " not in doubt:
+            if doubt and not isinstance(doubt, imported_packed.NoText):
                 # What was there is lost: a log with a hole is not a whole one.
                 content = _NUL.sub(f"\n{LEFT_OUT}\n".encode(), content)
             yield from _split(name, _text(content), doubt)
@@ -80,16 +82,16 @@ def standard_input() -> bytes:
     """Return all of standard input, read once. UsageError where there is none, or it is empty or too large. On a
     terminal the user is told to paste the output."""
     if sys.stdin is None or sys.stdin.closed:
-        raise UsageError("--from -: there is no standard input")
+        raise UsageError("--from -: there is no standard input", Misuse.LEFT_OUT)
     if sys.stdin.isatty():
         sys.stderr.write("tunecheck: paste the output, then Ctrl-D on a line of its own\n")
         sys.stderr.flush()
     content = sys.stdin.buffer.read(MAX_UNPACKED + 1)
     if len(content) > MAX_UNPACKED:
-        raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text")
+        raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text", Damage.TOO_LARGE)
     if not content.strip():
         raise UsageError("--from -: standard input is empty; expected the output of a command, such as: nvidia-smi "
-                         "topo -m | tunecheck topo --from -")
+                         "topo -m | tunecheck topo --from -", Damage.EMPTY)
     return content
 
 
@@ -103,10 +105,10 @@ def _files(path: str) -> list[tuple[str, str]]:
         names = sorted(entry.name for entry in os.scandir(path)
                        if entry.is_file(follow_symlinks=False) and entry.name.isprintable())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
     if len(names) > MAX_FILES:
         raise UsageError(f"{path}: holds {len(names)} files; expected a folder with the outputs of one machine, at "
-                         f"most {MAX_FILES}")
+                         f"most {MAX_FILES}", Damage.TOO_MANY)
     return [(name, f"{path}/{name}") for name in names]
 
 
@@ -118,7 +120,7 @@ def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
     if content.startswith((imported_packed.XZ, imported_packed.ZIP, imported_packed.BZIP2)):
         return imported_packed.members(origin, file, content, left, _bounded)
     if content.startswith(imported_packed.ZSTD):
-        raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)")
+        raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)", Damage.PACKING)
     return [(origin, content)]
 
 
@@ -129,13 +131,15 @@ def _read(file: str, left: int) -> bytes:
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{file}: not a file; expected text, or an nvidia-bug-report.log.gz")
+                raise UsageError(f"{file}: not a file; expected text, or an nvidia-bug-report.log.gz",
+                                 Damage.NOT_A_FILE)
             if status.st_size > left:
-                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all")
+                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all",
+                                 Damage.TOO_LARGE)
             # Not left + 1: that much memory would be set aside.
             return stream.read(min(left, status.st_size + _PART) + 1)
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{file}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
 
 
 def unpack(file: str, packed: bytes, most: int) -> bytes:
@@ -158,17 +162,18 @@ def unpack(file: str, packed: bytes, most: int) -> bytes:
             result += part
             _bounded(file, len(result), most, len(packed))
     except zlib.error:
-        raise UsageError(f"{file}: damaged gzip; copy it again") from None
+        raise UsageError(f"{file}: damaged gzip; copy it again", Damage.PACKING) from None
     if not unpacker.eof:
-        raise UsageError(f"{file}: cut short; expected a whole gzip file: copy it again")
+        raise UsageError(f"{file}: cut short; expected a whole gzip file: copy it again", Damage.CUT_SHORT)
     return bytes(result)
 
 
 def _bounded(file: str, size: int, most: int, packed: int) -> None:
     if size > most:
-        raise UsageError(f"{file}: more than {most >> 20} MiB unpacked; no bug report is that large")
+        raise UsageError(f"{file}: more than {most >> 20} MiB unpacked; no bug report is that large", Damage.TOO_LARGE)
     if size > max(_SMALL, MAX_RATIO * packed):
-        raise UsageError(f"{file}: unpacks to more than {MAX_RATIO} times its size; no bug report does")
+        raise UsageError(f"{file}: unpacks to more than {MAX_RATIO} times its size; no bug report does",
+                         Damage.TOO_LARGE)
 
 
 def _text(content: bytes) -> str:

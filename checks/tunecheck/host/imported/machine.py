@@ -12,9 +12,11 @@ from ...errors import UsageError
 from ...model.absence import Absence, Reason
 from ...parsers.nvidia import bug_report
 from ...parsers.nvidia.topo_matrix import TABLE
+from ...parsers.text.damage import Damage
 from ..base import Completed, Unreadable
 from . import files as imported_files
 from . import kinds, posts
+from . import packed as imported_packed
 from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
 from .texts import Texts
@@ -138,14 +140,16 @@ def load_import(path: str) -> ImportedHost:
         if better := kinds.advice(piece.text):
             advice.setdefault(f"{piece.origin} is {better}")
     if not origins and advice:
-        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}")
-    if not origins and any(" is no text " in each for each in holes):
-        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}")
+        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}", Damage.PACKING)
+    if not origins and any(isinstance(each, imported_packed.NoText) for each in holes):
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}",
+                         Damage.UNKNOWN_PART)
     if not origins:
-        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}")
+        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
     problem = synthesise(texts)
     if problem:
-        raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them")
+        raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
+                         Damage.CONTRADICTS)
     used = {origin for files in origins.values() for origin in files}
     return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))
 

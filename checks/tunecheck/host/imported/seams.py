@@ -8,6 +8,7 @@ from itertools import islice
 
 from ...errors import UsageError
 from ...parsers.kernel.fragment import messages
+from ...parsers.text.damage import Damage
 from ...util.at_first_use import regex
 from .kinds import recognise
 from .log_signs import LOG_LINE, SAID, SHORT_SAID
@@ -54,7 +55,7 @@ def _cuts(text: str, there: list[str]) -> list[int]:
         found += [begin, *islice(_again(text, there, begin if found else 0, end), MOST)]
         if len(found) > MOST:
             raise UsageError(f"one text holds more than {MOST} outputs; expected those of one machine: keep the last "
-                             "of each")
+                             "of each", Damage.TOO_MANY)
     return found
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["CATALOG", "RECOVERY", "SOURCE", "Advice", "XidEntry", "advice"]
+__all__ = ["CATALOG", "DATE", "RECOVERY", "SOURCE", "Advice", "XidEntry", "advice"]
 
-_DATE = "2025-10-29"
-SOURCE = f"NVIDIA Xid catalogue of {_DATE}"
-_TABLE = f"tunecheck's table, made from NVIDIA's catalogue of {_DATE}, has no Xid"
+DATE = "2025-10-29"
+SOURCE = f"NVIDIA Xid catalogue of {DATE}"
+_TABLE = f"tunecheck's table, made from NVIDIA's catalogue of {DATE}, has no Xid"
 
 
 class XidEntry(NamedTuple):

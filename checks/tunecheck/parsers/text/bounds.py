@@ -55,10 +55,10 @@ NAMES = {
 
 
 def name_of(kind: str, value: str) -> str:
-    """Return ``value`` unchanged. ValueError where it is no name of this ``kind``, which is a key of NAMES."""
+    """Return ``value`` unchanged. DamagedError where it is no name of this ``kind``, which is a key of NAMES."""
     if NAMES[kind].fullmatch(value):
         return value
-    raise ValueError("%r is not the name of a %s" % (value[:60], kind))
+    raise DamagedError(Damage.BAD_NAME, "%r is not the name of a %s" % (value[:60], kind))
 
 
 def host_name(value: str) -> str:
@@ -71,9 +71,9 @@ def release_of(value: str) -> str:
 
 
 def few(what: str, many: int, most: int) -> None:
-    """Raise ValueError where there are more than ``most``. ``what`` names the things that are counted."""
+    """Raise DamagedError where there are more than ``most``. ``what`` names the things that are counted."""
     if many > most:
-        raise ValueError("%d %s; tunecheck takes at most %d" % (many, what, most))
+        raise DamagedError(Damage.TOO_MANY, "%d %s; tunecheck takes at most %d" % (many, what, most))
 
 
 def json_of(content: Union[bytes, str], most: int, what: str = "it") -> Any:

@@ -40,6 +40,8 @@ class Damage(Enum):
     OTHER_SCHEMA = "other-schema"
     NEWER = "newer"
     OLDER = "older"
+    #: Two parts that no one host can have.
+    CONTRADICTS = "contradicts"
     #: A command without its words, its output or its result.
     NO_COMMAND = "no-command"
     NO_OUTPUT = "no-output"

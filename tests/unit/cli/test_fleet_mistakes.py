@@ -1,0 +1,105 @@
+"""Mistakes on the command line of the fleet's verbs: refused with a code, before anything is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.carried import Fleet
+
+from tunecheck.errors import Misuse
+from tunecheck_fleet.store import open_store
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+#: What is typed, why it is refused, and what the answer names. Without a code: click itself refuses it.
+MISTAKES: list[tuple[tuple[str, ...], Misuse | None, tuple[str, ...]]] = [
+    (("audit",), Misuse.LEFT_OUT, ("-i INVENTORY", "--from FOLDER")),
+    (("audit", "--from", "nowhere"), Misuse.NOT_THERE, ("--from nowhere", "HOST.json")),
+    (("audit", "--from", "state"), Misuse.EMPTY, ("--from state", "HOST.json")),
+    (("audit", "--from", "boxes", "--limit", "gpu1"), Misuse.LEFT_OUT, ("--limit", "-i INVENTORY")),
+    (("audit", "--from", "boxes", "--with-check-diff"), Misuse.LEFT_OUT, ("--with-check-diff", "-i INVENTORY")),
+    (("audit", "-i", "nowhere"), Misuse.NOT_THERE, ("nowhere",)),
+    (("audit", "-i", "localhost,", "--timeout", "soon"), Misuse.MALFORMED, ("--timeout soon", "90s")),
+    (("audit", "--from", "boxes", "--baseline", "best"), Misuse.MALFORMED, ("best", "previous", "audit:N")),
+    (("audit", "--from", "boxes", "--max-missing", "many"), Misuse.MALFORMED, ("--max-missing 'many'", "2%")),
+    (("audit", "--from", "boxes", "--json", "no/where.json"), Misuse.NOT_THERE, ("no/where.json",)),
+    (("audit", "--from", "boxes", "--prometheus", "fleet.txt"), Misuse.MALFORMED, ("fleet.txt.prom",)),
+    (("audit", "--from", "boxes", "--webhook", "http://example.org/"), Misuse.NOT_ENCRYPTED,
+     ("http://example.org", "https://")),
+    (("audit", "--from", "boxes", "--store", "/proc/nothing/fleet.db"), Misuse.UNWRITABLE, ("/proc/nothing",)),
+    (("drift", "--since", "yesterday"), Misuse.MALFORMED, ("--since yesterday", "7d, 36h, 2026-11-01", "audit:12")),
+    (("drift", "--since", "2999-01-01"), Misuse.FUTURE, ("2999-01-01",)),
+    (("drift", "--since", "2026-02-30"), Misuse.MALFORMED, ("--since 2026-02-30",)),
+    (("drift", "--since", "audit:77"), Misuse.NO_SUCH, ("77",)),
+    (("drift", "--host", "gpu33"), Misuse.NO_SUCH, ("'gpu33'", "gpu3 or")),
+    (("drift", "--fact", "kernel.cmdline.iomu"), Misuse.NO_SUCH, ("kernel.cmdline.iommu",)),
+    (("blame", "gpu.vbois", "--host", "gpu3"), Misuse.NO_SUCH, ("gpu.vbios",)),
+    (("blame", "gpu.vbios"), None, ("--host",)),
+    (("history", "--host", "\x1b[31m"), Misuse.NO_SUCH, ()),
+    (("fleet", "--audit", "99"), Misuse.NO_SUCH, ("99",)),
+    (("fleet", "--baseline", "host:gpu99"), Misuse.NO_SUCH, ("gpu99",)),
+    (("fleet", "baseline"), None, ("--from-majority",)),
+    (("waive",), Misuse.LEFT_OUT, ("waive FACT", "--list", "--end")),
+    (("waive", "gpu.vbios"), Misuse.LEFT_OUT, ("--host", "--group", "--until", "--reason")),
+    (("waive", "gpu.vbios", "--host", "gpu1", "--until", "2020-01-01", "--reason", "x"), Misuse.PASSED,
+     ("2020-01-01",)),
+    (("waive", "gpu.vbios", "--host", "gpu1", "--until", "1m", "--reason", "x"), Misuse.AMBIGUOUS, ("1m",)),
+    (("waive", "gpu.vbios", "--host", "gpu9", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH, ("'gpu9'",)),
+    (("waive", "gpu.vbios", "--group", "h300", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH, ("'h300'",)),
+    (("waive", "gpu.bios", "--host", "gpu1", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH, ("'gpu.bios'",)),
+    (("waive", "acs-redirct", "--host", "gpu1", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH, ("acs-redirect",)),
+    (("waive", "library-mismach", "--host", "gpu1", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH,
+     ("nvml-answers/library-mismatch",)),
+    (("waive", "gpu-ecc/no-such-code", "--host", "gpu1", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH,
+     ("gpu-ecc", "'no-such-code'", "tunecheck explain gpu-ecc")),
+    (("waive", "gpu-ec/x", "--host", "gpu1", "--until", "30d", "--reason", "x"), Misuse.NO_SUCH,
+     ("'gpu-ec'", "gpu-ecc?")),
+    (("waive", "--list", "--end", "1"), Misuse.LEFT_OUT, ("--list", "--end")),
+    (("approve",), Misuse.LEFT_OUT, ("approve ID",)),
+    (("approve", "--list", "12345678"), Misuse.LEFT_OUT, ("approve ID",)),
+    (("approve", "12345678"), Misuse.NO_SUCH, ("'12345678'", "`tunecheck fleet`")),
+    (("approve", "--end", "3"), Misuse.NO_SUCH, ("3", "--list")),
+    (("acknowledge", "12345678", "--owner", "ann"), Misuse.NO_SUCH, ("'12345678'",)),
+    (("history",), Misuse.LEFT_OUT, ("--host HOST", "--gpu SERIAL")),
+    (("history", "--gpu", "1324", "--fact", "gpu.serials"), Misuse.DOES_NOT_BELONG, ("--fact", "--since", "--host")),
+    (("fleet", "--webhook", "http://example.org/"), Misuse.NOT_ENCRYPTED, ("http://example.org",)),
+    (("fleet", "--link", "fleet.html"), Misuse.MALFORMED, ("fleet.html", "https://host/path")),
+    (("export", "--parquet", "/proc/nothing/out"), Misuse.UNWRITABLE, ("/proc/nothing",)),
+    (("audt", "-i", "x"), Misuse.NO_SUCH, ("'audt'", "audit")),
+    (("explain", "gpu.cuont"), Misuse.NO_SUCH, ("'gpu.cuont'",)),
+]
+
+
+@pytest.mark.parametrize(("arguments", "flaw", "names"), MISTAKES, ids=[" ".join(each[0])[:50] for each in MISTAKES])
+def test_a_mistake_has_a_code_and_names_what_is_wrong(drifted: Fleet, arguments: tuple[str, ...], flaw: Misuse | None,
+                                                      names: tuple[str, ...]) -> None:
+    found, said = drifted.refused(*arguments)
+    assert found is flaw and [name for name in names if name not in said] == [], said
+    with open_store(str(drifted.store)) as store:
+        assert [audit.id for audit in store.audits()] == [1, 2], "none was begun"
+
+
+@pytest.mark.parametrize("arguments", [("drift",), ("fleet",), ("fleet", "hosts"), ("blame", "x", "--host", "y"),
+                                       ("history", "--host", "y"), ("waive", "--list"), ("export", "--parquet", "out")])
+def test_without_a_history_it_says_to_run_an_audit(fleet: Fleet, arguments: tuple[str, ...]) -> None:
+    flaw, said = fleet.refused(*arguments)
+    assert flaw is Misuse.NOT_THERE and "tunecheck audit" in said
+    assert not fleet.store.exists()
+
+
+def test_what_an_operator_typed_reaches_the_terminal_unharmed(drifted: Fleet) -> None:
+    code, _, err = drifted.process("history", "--host", "\x1b[31mgpu")
+    assert code == 2 and "\x1b" not in err and "Traceback" not in err
+
+
+def test_a_history_that_is_none(fleet: Fleet) -> None:
+    fleet.put(1)
+    fleet.store.write_bytes(b"not a database, and longer than a header" * 100)
+    for arguments in (("audit", "--from", "boxes"),):
+        code, _, err = fleet.process(*arguments)
+        assert code == 2 and "fleet.db" in err and "Traceback" not in err, err
