@@ -47,8 +47,8 @@ _FIX = {
     "not-ended": Remedy.typed(f"`sudo systemctl start tunecheck-recover` takes it up where it was left; {_LIST}"),
     "under-way": Remedy.typed("wait for its end: `systemctl status tunecheck-recover`"),
     "again": Remedy.typed(f"find the cause: {_LIST}"),
-    "damaged": Remedy.typed("look at what is left of them (`sudo tail -n 20 {path}`), and delete them, or the file where it is empty",
-                            path="/var/lib/tunecheck/incidents/journal.jsonl"),
+    "damaged": Remedy.typed("look at what is left of them (`sudo tail -n 20 {path}`), and delete them, or the file "
+                            "where it is empty", path="/var/lib/tunecheck/incidents/journal.jsonl"),
 }
 
 
