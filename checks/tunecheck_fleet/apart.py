@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
 from tunecheck.model.command import Command
 
-from .model import Answer, Change, Problem, Seen
+from .model import Answer, Change, Incident, Problem, Seen
 from .uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ _LENGTH = struct.Struct("!I")
 #: The slowest honest snapshot takes a fiftieth of it.
 _BOUNDS = Bounds(wall=10.0)
 _CHANGE = [item.name for item in fields(Change)]
-_PLAIN = [item.name for item in fields(Seen) if item.name not in ("problems", "changes", "document")]
+_APART = ("problems", "changes", "incidents", "document")
+_PLAIN = [item.name for item in fields(Seen) if item.name not in _APART]
 
 
 class Judge:
@@ -52,8 +53,9 @@ class Judge:
         plain, document = _parted(found)
         problems = tuple(map(_problem, plain.pop("problems")))
         changes = tuple(Change(*each) for each in plain.pop("changes"))
-        same = plain.pop("same")
-        return Seen(**plain, problems=problems, changes=changes, document=answer.content if same else document)
+        incidents = tuple(map(_incident, plain.pop("incidents")))
+        content = answer.content if plain.pop("same") else document
+        return Seen(**plain, problems=problems, changes=changes, incidents=incidents, document=content)
 
     def start(self) -> None:
         """Have the child ready before the first answer."""
@@ -78,11 +80,16 @@ def _problem(item: dict[str, Any]) -> Problem:
     return Problem(**{**item, "tags": tuple(item["tags"]), "commands": commands})
 
 
+def _incident(item: dict[str, Any]) -> Incident:
+    return Incident(**{**item, "codes": tuple(item["codes"]), "xids": tuple(item["xids"])})
+
+
 def _packed(found: Seen, content: bytes) -> bytes:
     same = found.document == content
     plain: dict[str, Any] = {name: getattr(found, name) for name in _PLAIN}
     plain["problems"] = [each.plain() for each in found.problems]
     plain["changes"] = [[getattr(each, name) for name in _CHANGE] for each in found.changes]
+    plain["incidents"] = [vars(each) for each in found.incidents]
     plain["same"] = same
     head = json.dumps(plain).encode()
     return _LENGTH.pack(len(head)) + head + (b"" if same else found.document)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tunecheck.model.command import Command
 from tunecheck.util.at_first_use import dataclass
 
-__all__ = ["Answer", "AuditHead", "Change", "Claim", "Problem", "Seen", "Status"]
+__all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
 #: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
@@ -39,6 +39,23 @@ class Change:
     run: str
     at: float
     state: str = ""
+
+
+@dataclass(frozen=True)
+class Incident:
+    """An incident of what is served, as the box's own journal tells it: when it began and how it ended (see
+    parsers/text/incidents.py), in seconds since 1970 by the box's clock; None: that told no time."""
+
+    id: str
+    begun: float | None
+    ended: float | None
+    step: str
+    why: str = ""
+    unit: str = ""
+    codes: tuple[str, ...] = ()
+    xids: tuple[int, ...] = ()
+    rank: int | None = None
+    gpu: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +95,8 @@ class Seen:
     answer or does not tell. ``hardware``: what the box is and has (facts/registry/hardware.py).
     ``known`` holds config, identity and secret facts; ``volatile`` gauges, counters and times, of which only the
     newest is kept. ``unknown`` is as in registry.Flat. ``outcomes`` counts every finding by check family for the grid:
-    {"acs": "fail", "gpu": "pass"}, the worst of each. ``document`` is the snapshot itself.
+    {"acs": "fail", "gpu": "pass"}, the worst of each. ``incidents``, oldest first, have
+    times of their own. ``document`` is the snapshot itself.
     """
 
     host: str
@@ -96,6 +114,7 @@ class Seen:
     problems: tuple[Problem, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
+    incidents: tuple[Incident, ...] = ()
     document: bytes = b""
 
 

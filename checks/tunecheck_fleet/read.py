@@ -19,13 +19,14 @@ from tunecheck.model.absence import Absence, Reason
 from tunecheck.model.command import Command, limited
 from tunecheck.model.finding import Finding, Remedy
 from tunecheck.parsers.text import secrets
+from tunecheck.parsers.text.incidents import MOST as MOST_INCIDENTS
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.errors.from_log import only_log_incomplete
 from tunecheck.spec.frozen import Frozen
 
 from .families import outcomes
-from .model import Answer, Change, Problem, Seen
+from .model import Answer, Change, Incident, Problem, Seen
 
 __all__ = ["seen"]
 
@@ -100,7 +101,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     return Seen(
         answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
         stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
-        problems, worst, tuple(_changes(stored)), _masked(answer.content) if hidden else answer.content)
+        problems, worst, tuple(_changes(stored)), tuple(_incidents(stored)),
+        _masked(answer.content) if hidden else answer.content)
 
 
 def _by_class(flat: Flat, fleet_key: bytes | None
@@ -175,6 +177,18 @@ def _changes(stored: Stored) -> Iterator[Change]:
         at = _seconds(run.at)
         if at is not None:
             yield Change(_line(run.note, 200), at, _line(run.state, 20))
+
+
+def _incidents(stored: Stored) -> Iterator[Incident]:
+    """What the watch and the recovery of the box noted."""
+    told = stored.snapshot.host.incidents.value if stored.snapshot.host else None
+    for each in told.found[-MOST_INCIDENTS:] if told else ():
+        begun, ended = (at if at is not None and _EARLIEST < at < _LATEST else None for at in (each.begun, each.ended))
+        # Of a boot that is over nobody goes on with it.
+        step, why = (each.step, each.why) if each.done or each.this_boot else ("interrupted", "booted")
+        yield Incident(_line(each.id, 60), begun, ended, _line(step, 40), _line(why, 40), _line(each.unit, 200),
+                       tuple(_line(code, 60) for code in each.codes[:20]), each.xids[:20], each.rank,
+                       _line(each.gpu, 60))
 
 
 def _seconds(text: str) -> float | None:

@@ -59,7 +59,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     check_folder(evidence, given)
     frozen, snapshot = look("preflight", spec_file, None, judges=True)
     spec = frozen.spec if frozen else Spec()
-    findings = judge(Case(snapshot, frozen), "preflight")
+    findings = judge(Case(snapshot, frozen, start=pass_file is not None), "preflight")
     alone, line, door = to_standard_output(wanted), LiveLine(), LiveHost()
     done, note = None, ""
     try:
@@ -72,7 +72,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     finally:
         line.erase()
         door.close()
-    case = Case(snapshot, frozen, measured=done.first if done else None)
+    case = Case(snapshot, frozen, measured=done.first if done else None, start=pass_file is not None)
     if done is not None:
         from ..gate import measure
 

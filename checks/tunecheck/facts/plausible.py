@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..parsers.text.bounds import MOST_GLOBS, MOST_GPUS, MOST_PACKAGES, MOST_PATTERNS, MOST_PCI, few, name_of
 from ..parsers.text.damage import Damage, DamagedError
+from ..parsers.text.incidents import MOST as MOST_INCIDENTS
 
 if TYPE_CHECKING:
     from ..model.fact import Fact
@@ -45,6 +46,10 @@ def _of_host(host: HostFacts) -> None:
     _name("kernel", host.kernel.release)
     _name("kernel", host.boot.release)
     for unit in host.services:
+        name_of("unit", unit)
+    told = host.incidents.value
+    few("incidents", len(told.found) if told else 0, MOST_INCIDENTS)
+    for unit in told.units if told else ():
         name_of("unit", unit)
     few("PCI devices with error counters", len(host.errors), MOST_PCI)
     _packages(host.packages)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .nvidia.module_build import ModuleBuild, ModuleKeys
     from .nvidia.packages import Packages
     from .nvidia.services import Service
+    from .runtime.incidents import Incidents
     from .runtime.runtime import Runtime
     from .runtime.service_env import ServiceEnv
     from .runtime.serving import Serving
@@ -51,6 +52,7 @@ __all__ = ["HostFacts", "Snapshot", "gather"]
 
 #: Of a snapshot that was stored before it was looked at.
 _NO_HGX = Hgx()
+_NO_INCIDENTS: Fact[Incidents] = absent("/var/lib/tunecheck/incidents/journal.jsonl", Absence.NOT_RECORDED)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class HostFacts:
     hgx: Hgx = _NO_HGX
     measured_pass: Fact[MeasuredPass] = ABSENT
     trial_ended: Fact[Ended] = NOT_LOOKED
+    incidents: Fact[Incidents] = _NO_INCIDENTS
 
 
 #: Of a snapshot that was stored before it was looked at.
@@ -152,6 +155,7 @@ def _host_facts(host: Host, spec: Spec, found: Topology, ask_nvml: Callable[[], 
     from .nvidia.module_build import module_build, module_keys
     from .nvidia.packages import packages
     from .nvidia.services import services
+    from .runtime.incidents import incidents
     from .runtime.runtime import runtime
     from .runtime.service_env import service_env
     from .runtime.serving import serving
@@ -192,4 +196,5 @@ def _host_facts(host: Host, spec: Spec, found: Topology, ask_nvml: Callable[[], 
         hgx=hgx(host, any(device.ids in ("10de:2901", "10de:3182") for device in found.devices)),
         measured_pass=measured_pass(host),
         trial_ended=trial_ended(host),
+        incidents=incidents(host),
     )

@@ -83,7 +83,7 @@ def recover(box: Box, asked: Request | None) -> Record | None:
     unit = Served(box.host, asked.unit).now()
     # The run that stalled, which need not be the one that runs by now: two watches may have told of the same stall.
     first = Record(asked.incident, time.time(), box.boot_id, Step.NOTICED, Why.NONE, asked.unit,
-                   asked.invocation or unit.invocation, asked.codes, culprit=asked.culprit)
+                   asked.invocation or unit.invocation, asked.codes, culprit=asked.culprit, xids=asked.xids)
     box.journal.append(first)
     return _Way(box, Incident((first,)), asked, found).go()
 

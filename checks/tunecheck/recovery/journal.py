@@ -95,7 +95,8 @@ def _document(record: Record) -> dict[str, Any]:
     return {"schema": SCHEMA, "incident": record.incident, "at": round(record.at, 3), "boot_id": record.boot_id,
             "step": record.step.value, "why": record.why.value, "unit": record.unit, "invocation": record.invocation,
             "codes": list(record.codes), "text": record.text[:_TEXT],
-            **({"culprit": document(record.culprit)} if record.culprit else {})}
+            **({"culprit": document(record.culprit)} if record.culprit else {}),
+            **({"xids": list(record.xids)} if record.xids else {})}
 
 
 def _parsed(line: bytes) -> Record | None:
@@ -113,8 +114,9 @@ def _parsed(line: bytes) -> Record | None:
         step, why = _codes(said["step"], said["why"])
         if why is Why.NEWER and said["why"] != why:
             text = " ".join(filter(None, (said["step"], said["why"], text)))
-        return Record(incident, at, boot_id, step, why, unit, invocation, codes, text,
-                      of_document(said.get("culprit")))
+        xids = said.get("xids")
+        return Record(incident, at, boot_id, step, why, unit, invocation, codes, text, of_document(said.get("culprit")),
+                      tuple(each for each in xids if type(each) is int) if isinstance(xids, list) else ())
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 

@@ -57,7 +57,8 @@ class Why(StrEnum):
 class Record:
     """A line of the journal. ``at``: seconds since 1970. ``invocation``: systemd's id of the unit's run, as it was
     before the step. ``codes``: the reasons of the stall; of a reset, the units that are stopped for it. ``text``: for
-    people. ``culprit``: who held the others up, in the first record of an incident."""
+    people. ``culprit``: who held the others up, and ``xids``: those that the kernel told then, both in the first record
+    of an incident."""
 
     incident: str
     at: float
@@ -69,6 +70,7 @@ class Record:
     codes: tuple[str, ...] = ()
     text: str = ""
     culprit: Culprit | None = None
+    xids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ __all__ = ["Case"]
 class Case:
     """Facts and desired state together. ``trial``: judge only what a trial boot has to prove. ``before``: the same
     host at an earlier time, for counters, which mean something only as differences. ``measured``: what a trial
-    found."""
+    found. ``start``: asked before a start of what is served, which is the way out of what came before."""
 
     snapshot: Snapshot
     frozen: Frozen | None = None
     trial: bool = False
     before: Snapshot | None = None
     measured: Measured | None = None
+    start: bool = False
 
     @cached_property
     def spec(self) -> Spec:

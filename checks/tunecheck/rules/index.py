@@ -142,6 +142,8 @@ CHECKS: tuple[Check, ...] = (
           verbs=RUNTIME, happening=True),
     Check("bar-assignment", "the memory of every PCI device found an address", Heading.RUNTIME, 100, Family.PCIE,
           judges=("pcie.unassigned",)),
+    Check("incidents", "what is served did not stall in the last week, and nothing waits for a person", Heading.RUNTIME,
+          110, Family.ERRORS, happening=True),
     Check("bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)", Heading.GPUS, 10, Family.GPU,
           needs=(Needs.GPUS,), judges=("gpu.bar1",)),
     Check("hmm-addressing", "HMM is off where the spec switches it off", Heading.GPUS, 20, Family.DRIVER, verbs=DRIVER,

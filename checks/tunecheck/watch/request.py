@@ -45,6 +45,14 @@ class Request:
         return of_document(self.document.get("culprit"))
 
     @property
+    def xids(self) -> tuple[int, ...]:
+        """Those that the kernel had told when the watch asked, each once."""
+        reasons = self.document.get("reasons")
+        told: list[Any] = [numbers.get("xid") for each in reasons if isinstance(each, dict)
+                           and isinstance(numbers := each.get("numbers"), dict)] if isinstance(reasons, list) else []
+        return tuple(dict.fromkeys(int(each) for each in told if type(each) in (int, float) and 0 < each < 10000))
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """Those of the document's reasons."""
         reasons = self.document.get("reasons")

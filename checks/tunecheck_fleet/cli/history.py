@@ -23,8 +23,8 @@ __all__ = ["history"]
 @stored
 def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
             json_to: str | None, store_url: str | None) -> None:
-    """Show all that ever changed on one host, oldest first, each with its interval; also how it answered and what it
-    was called.
+    """Show all that ever changed on one host, oldest first, each with its interval; also how it answered, what it
+    was called, and the incidents of what it serves.
 
     With --gpu: the hosts that a GPU was in."""
     from tunecheck.errors import Misuse, UsageError
@@ -51,7 +51,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     begin = moment(since, "--since", time.time()) if since is not None else None
     with opened(store_url) as store:
         lookup.host(store, host)
-        if fact is not None and fact not in ("host.answer", "host.name", "host.key", "host."):
+        if fact is not None and fact not in ("host.answer", "host.name", "host.key", "host.incident", "host."):
             lookup.fact(store, fact, host)
         after = store.audit(begin).started if isinstance(begin, int) else begin
         spans = [span for span in store.history(host, fact, after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from tunecheck import __version__
@@ -54,7 +54,8 @@ class DriftRow:
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """A value that a fact of a box had: since when, and, of an earlier one, the audit that no longer saw it."""
+    """A value that a fact of a box had: since when, and, of an earlier one, the audit that no longer saw it. The fact
+    host.incident is an event: its value has a time of its own (model.Incident), and since is when it was told."""
 
     fact: str
     value: Any
@@ -91,6 +92,9 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, DriftRow):
             lines += entry("", [f"since {interval(row.since, now)}{', by our own roles' * row.intended}"], style,
                            f"{row.host} ({row.group})  {row.fact}: {_from_to(row.fact, row.before, row.value)}")
+        elif isinstance(row, HistoryRow) and row.fact == "host.incident":
+            lines += entry("", [f"told in {interval(replace(row.since, after=None, after_at=None), now)}"], style,
+                           f"{row.fact}: {_incident(row.value)}")
         elif isinstance(row, HistoryRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
@@ -123,6 +127,18 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
         when = f" ({ago(row.last_ok_at, now)})" if row.last_ok_at is not None else ""
         parts.append(f"last answered in #{row.last_ok}{when}" if heard else "never answered yet")
     return entry("", parts, style, first)
+
+
+def _incident(told: dict[str, Any]) -> str:
+    from tunecheck.parsers.text.incidents import Incident
+    from tunecheck.rules.errors.incident_words import alike, how
+    from tunecheck.rules.errors.incident_words import clock as by_its_clock
+
+    found = Incident(told["id"], told["begun"], told["ended"], told["step"], told["why"], this_boot=True,
+                     xids=tuple(told["xids"]), rank=told["rank"], gpu=told["gpu"])
+    codes = f" ({', '.join(told['codes'])})" if told["codes"] else ""
+    when = by_its_clock("", found.begun) or "at an unknown time"
+    return f"{when} by the box's clock{codes}{alike([found])}: {how(found)}; incident {found.id}"
 
 
 def _moved(row: HistoryRow | BlameRow) -> str:

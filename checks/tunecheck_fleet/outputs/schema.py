@@ -54,6 +54,9 @@ _ENTRY_CAUSE: dict[str, dict[str, Any]] = {**_FIELDS, "what": TEXT, "more": list
 _ENTRY = object_(id=TEXT, kind={"enum": list(KINDS)}, what=TEXT, group=TEXT, fact=TEXT,
                  severity={"enum": ["low", "medium", "high"]}, hosts=listed(TEXT), news=listed(TEXT),
                  since=maybe(_SINCE), more=listed(TEXT))
+_BOX_TIME: dict[str, Any] = {**_MAYBE_TIME, "description": "seconds since 1970 by the box's clock"}
+_INCIDENT = object_(id=TEXT, begun=_BOX_TIME, ended=_BOX_TIME, step=TEXT, why=TEXT, unit=TEXT, codes=listed(TEXT),
+                    xids=listed(COUNT), rank=MAYBE_COUNT, gpu=TEXT)
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]},
                    code=later(TEXT), absence=later(MAYBE_TEXT), text=TEXT, observed=later(TEXT),
                    expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
@@ -73,12 +76,16 @@ _FLEET = _document(
     splits=listed(_SPLIT), hosts=listed(_HOST),
     timeline=listed(object_(audit=COUNT, at=_TIME, changes=COUNT, answered=COUNT)),
     judged=listed(object_(group=TEXT, fact=TEXT)), notes=listed(TEXT))
+_VALUE_OR_INCIDENT = {
+    "description": "any JSON; null: does not exist there. Of the fact host.incident an incident; a time is null where "
+                   "the box's clock told none",
+    "anyOf": [_INCIDENT, {}]}
 _ROWS = {
     "FleetRow": object_(
         host=TEXT, group=TEXT, status=_STATUS, reason=TEXT, hardware=TEXT, drifted=COUNT, problems=COUNT,
         last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT),
     "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
-    "HistoryRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
+    "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),

@@ -1,4 +1,4 @@
-"""Since when a check fails on a host, and the runs of our own roles there."""
+"""Since when a check fails on a host, the runs of our own roles there, and the incidents of what it serves."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
 
-from ..model import Change, Problem
+from ..model import Change, Incident, Problem
 from . import audit_queries, audits
 from .audit_queries import parts
 from .compiled_statements import Hot
 from .history import receipt, runs
 from .identify import Box
 from .rows import ProblemSince
-from .sanitize import plain
-from .schema import finding, finding_span, host, journal
+from .sanitize import canonical, plain
+from .schema import finding, finding_span, host, incident, journal
 from .spans import Past
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["during", "receipts", "resolved", "since", "write"]
+__all__ = ["during", "incidents", "receipts", "resolved", "since", "write"]
 
 _WORST = ("fail", "warn", "unknown")
 #: Findings of one host: it cannot make the history larger.
@@ -39,6 +39,10 @@ _RUNS = select(journal.c.run, journal.c.at, journal.c.state).where(journal.c.hos
 _RUN = insert(journal)
 _RAN = update(journal).where(journal.c.host_id == bindparam("number"), journal.c.run == bindparam("called")).values(
     at=bindparam("when"), state=bindparam("how"), last_audit=bindparam("seen"))
+_INCIDENTS = select(incident.c.name, incident.c.told).where(incident.c.host_id == bindparam("number"))
+_INCIDENT = insert(incident)
+_TOLD = update(incident).where(
+    incident.c.host_id == bindparam("number"), incident.c.name == bindparam("called")).values(told=bindparam("content"))
 _PROBLEM = select(
     host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
     finding_span.c.from_audit, finding_span.c.after_audit, finding_span.c.until_audit
@@ -94,6 +98,17 @@ def receipts(connection: Connection, host_id: int, audit_id: int, changes: Seque
         elif held[run] != (change.at, state):
             connection.execute(_RAN, {"number": host_id, "called": run, "when": change.at, "how": state,
                                       "seen": audit_id})
+
+
+def incidents(connection: Connection, host_id: int, audit_id: int, told: Sequence[Incident]) -> None:
+    """Incidents that were not told before, or went on since."""
+    held = dict(iter(connection.execute(_INCIDENTS, {"number": host_id})))
+    for name, each in {plain(each.id, 100): each for each in told}.items():
+        content = canonical(vars(each))
+        if name not in held:
+            connection.execute(_INCIDENT, {"host_id": host_id, "name": name, "told": content, "first_audit": audit_id})
+        elif held[name] != content:
+            connection.execute(_TOLD, {"number": host_id, "called": name, "content": content})
 
 
 def since(store: OpenHistory, audit_id: int | None, checks: Collection[str] | None = None,

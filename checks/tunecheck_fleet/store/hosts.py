@@ -18,7 +18,7 @@ from . import audits
 from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
-from .schema import host, identity, newest, snap
+from .schema import host, identity, incident, newest, snap
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -164,7 +164,7 @@ def _replaced(connection: Connection, when: dict[int, float], audit_id: int, nam
 
 def presence(store: OpenHistory, name: str) -> list[Span]:
     """Since when the host answered in which way, what it was called, and which machine it is: spans of facts of their
-    own."""
+    own. So are the incidents of what it serves, which begin in the audit that first heard of them."""
     with store.db.read() as connection:
         row = find(store, connection, name)
         when = times(store, connection)
@@ -172,6 +172,8 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
                                    .order_by(snap.c.from_audit)).all()
         noted = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
             identity.c.host_id == row.id, identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
+        incidents = [(number, json.loads(told)) for number, told in connection.execute(
+            select(incident.c.first_audit, incident.c.told).where(incident.c.host_id == row.id))]
         renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed"]
         replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in noted
                     if each.kind == "replaced"]
@@ -190,4 +192,7 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
         called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
         found.append(Span(name, "host.name", called, other, since(when, begun, begun - 1)))
     found += [Span(name, "host.key", each.key, each.before, each.since) for each in replaced if each.since is not None]
+    incidents.sort(key=lambda each: (each[0], each[1]["begun"] or 0.0, each[1]["id"]))
+    found += [Span(name, "host.incident", told, None, since(when, number, number - 1 or None))
+              for number, told in incidents]
     return sorted(found, key=lambda span: span.since.seen)

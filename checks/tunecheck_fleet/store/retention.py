@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, exists, func, literal_column, select,
 from tunecheck.errors import UsageError
 
 from .rows import Pruned
-from .schema import audit, decision, finding_span, host, identity, journal, newest, snap, span, turn, value
+from .schema import audit, decision, finding_span, host, identity, incident, journal, newest, snap, span, turn, value
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -44,6 +44,7 @@ def _prune(connection: Connection, first: int) -> Pruned:
     clones = select(host.c.id).where(host.c.claimed.is_not(None), host.c.retired_audit.is_(None))
     connection.execute(delete(identity).where(identity.c.audit_id < first, identity.c.host_id.not_in(clones)))
     connection.execute(delete(journal).where(journal.c.last_audit < first))
+    connection.execute(delete(incident).where(incident.c.first_audit < first))
     old = audit.c.id < first
     used = union(*(select(column) for column in (
         span.c.from_audit, span.c.until_audit, span.c.after_audit, snap.c.from_audit, snap.c.to_audit,

@@ -27,8 +27,8 @@ from sqlalchemy import (
     true,
 )
 
-__all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "journal", "make",
-           "metadata", "newest", "snap", "span", "told", "turn", "value", "version", "waiver"]
+__all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "incident",
+           "journal", "make", "metadata", "newest", "snap", "span", "told", "turn", "value", "version", "waiver"]
 
 metadata = MetaData()
 
@@ -160,6 +160,17 @@ journal = Table(
     Column("state", Text, nullable=False),
     Column("first_audit", Integer, nullable=False),
     Column("last_audit", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: Incidents of what a box serves, as its own journal tells them (0005): events with times of their own. ``told`` is
+#: JSON.
+incident = Table(
+    "incident", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, primary_key=True),
+    Column("told", Text, nullable=False),
+    Column("first_audit", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 

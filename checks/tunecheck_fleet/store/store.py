@@ -173,7 +173,7 @@ class Store(OpenHistory):
         return history.spans(self, host, fact, since)
 
     def presence(self, host: str) -> list[Span]:
-        """How the host answered (host.answer) and what it was called (host.name), as spans, oldest first."""
+        """How the host answered (host.answer), what it was called (host.name), and host.incident, oldest first."""
         return hosts.presence(self, host)
 
     def board(self, serial: str) -> list[Span]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["put"]
 
-#: A host cannot make the history larger than this: facts, characters of a value, problems, runs of its receipt.
+#: A host cannot make the history larger than this: facts, characters of a value, problems, runs of its
+#: receipt and incidents of its journal.
 FACTS, VALUE, PROBLEMS, RUNS = 20_000, 1 << 16, 2_000, 100
 
 _HOST = Hot(update(host).where(host.c.id == bindparam("number")).values(
@@ -76,6 +77,8 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
         findings.write(store, connection, row, audit_id, seen.problems, facts.unknown_checks)
         if seen.changes:
             findings.receipts(connection, row.id, audit_id, seen.changes[-RUNS:])
+        if seen.incidents:
+            findings.incidents(connection, row.id, audit_id, seen.incidents[-RUNS:])
         if rebaselined:
             connection.execute(_REBASELINED, {"number": audit_id})
         stored = Stored(name, what, changed, note)
@@ -92,7 +95,8 @@ def _state(catalogue: int, seen: Seen) -> bytes:
     try:
         text = _ENCODER.encode([catalogue, seen.tunecheck, dict(seen.known), sorted(seen.unknown),
                           [(problem.check, problem.subject, problem.outcome) for problem in seen.problems],
-                          [(run.run, run.at, run.state) for run in seen.changes]])
+                          [(run.run, run.at, run.state) for run in seen.changes],
+                          *(vars(each) for each in seen.incidents)])
     except (ValueError, TypeError, RecursionError):
         return b""
     return blake2b(text.encode(), digest_size=16).digest()

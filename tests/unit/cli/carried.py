@@ -25,9 +25,10 @@ from tunecheck.errors import TunecheckError
 from tunecheck.facts.identity import Identity
 from tunecheck.facts.kernel.modules import Module
 from tunecheck.facts.receipt import Receipt, Run
+from tunecheck.facts.runtime.incidents import Incidents
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.absence_of_text import reason_of_text
-from tunecheck.model.fact import absent, known
+from tunecheck.model.fact import Fact, absent, known
 from tunecheck.parsers.packages.packages import Package
 from tunecheck.spec import build
 
@@ -45,12 +46,13 @@ def _recorded() -> Stored:
 
 def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = True, word: str = "",
         spec: dict[str, Any] | None = None, run: float | None = None, created: float | None = None, watts: int = 700,
-        gpus: int = 2, limited: int = 1, errors: int = 0, silent: str = "") -> bytes:
+        gpus: int = 2, limited: int = 1, errors: int = 0, silent: str = "",
+        incidents: Fact[Incidents] | None = None) -> bytes:
     """A snapshot of box ``number``. ``iommu``: of the kernel's command line. ``word``: another one in it. ``hmm``:
     nvidia_uvm's uvm_disable_hmm. ``held``: whether the driver's package is. ``spec``: box_spec, that the box was
     provisioned with; ``run``: and when (by its receipt). ``created``: the snapshot's time. ``watts``: the power limit
     of the first ``limited`` GPUs. ``gpus``: that are left. ``errors``: that GPU0's memory ever had. ``silent``: why
-    NVML does not answer."""
+    NVML does not answer. ``incidents``: what its journal tells."""
     stored = _recorded()
     host = stored.snapshot.host
     assert host is not None and host.kernel.cmdline.value is not None
@@ -68,6 +70,8 @@ def box(number: int, *, iommu: str | None = "pt", hmm: str = "1", held: bool = T
             (Package("nvidia-driver-580", "580.159.04-1", held),), "dpkg-query"), others=known((), "dpkg-query")),
         identity=known(Identity(machine=known(f"{number:032x}", "/etc/machine-id"),
                                 board=known(f"SN{number:05}", "board_serial"), **_rest(host.identity.value)), "files"))
+    if incidents is not None:
+        host = replace(host, incidents=incidents)
     snapshot = replace(stored.snapshot, host=host, hostname=known(f"gpu{number}", "hostname"))
     nvml, topology = snapshot.nvml, snapshot.topology
     assert nvml is not None and nvml.value is not None and topology.accelerators.value is not None

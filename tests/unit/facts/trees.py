@@ -251,6 +251,8 @@ def full(machine: Machine, running: str = "", generated: str | None = None, drop
                  "/sys/kernel/security/lockdown", "/sys/module/nvidia/version", "/proc/driver/nvidia/version",
                  "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f")
     machine.gone("read", "/etc/tunecheck/recipe.json")
+    machine.gone("realpath", "/var/lib/tunecheck/incidents/journal.jsonl", "/run/tunecheck/incidents.jsonl",
+                 "/etc/systemd/system/tunecheck-watch.service")
     machine.gone("list", "/sys/devices/system/cpu/cpufreq", "/run/modprobe.d", "/usr/local/lib/modprobe.d",
                  "/usr/lib/modprobe.d", "/lib/modprobe.d", "/sys/module/nvidia_uvm")
     machine.lists.update({"/etc/modprobe.d": [], "/etc/default/grub.d": ["zz-tunecheck.cfg"],

@@ -72,7 +72,7 @@ def test_every_check_has_a_family() -> None:
     assert set(families.values()) == set(FAMILIES)
     wrong = {check for check, family in families.items() if family == "errors"} - {
         "link-errors", "gpu-fallen-off", "kernel-log-complete", "kernel-taint", "xid", "aer-events", "aer-ownership",
-        "hung-task", "sxid", "gpu-start", "kernel-panic", "earlier-boots", "iommu-fault",
+        "hung-task", "sxid", "gpu-start", "kernel-panic", "earlier-boots", "iommu-fault", "incidents",
         "host-memory"}
     assert not wrong, "these are in no family"
 

@@ -119,3 +119,24 @@ def test_preflight_that_fails_does_not_load_the_gpus(box: Box, tmp_path: Path) -
     assert done.code == 1 and "measured" not in done.report
     assert not (tmp_path / "measured.json").exists()
     assert "link-width" in box("gate").errors
+
+
+def test_a_box_that_stays_down_is_started_again(box: Box, libraries: Path, tmp_path: Path) -> None:
+    """What an incident left behind is told, and never keeps the gate closed: the start is the way out of it."""
+    journal, unit = "/var/lib/tunecheck/incidents/journal.jsonl", "tunecheck-inference.service"
+    records = [{"schema": "tunecheck/incident/1", "incident": "a", "at": 1795150000.0 + number, "boot_id": "boot-0",
+                "step": step, "why": why, "unit": unit, "invocation": "1", "codes": ["tokens-frozen"], "text": ""}
+               for number, (step, why) in enumerate((("noticed", ""), ("stays-down", "too-many")))]
+    journal_end = "".join(f"{json.dumps(each)}\n" for each in records)
+    down: dict[str, object] = {
+        "realpaths": {journal: journal, str(Path(journal).parent): str(Path(journal).parent),
+                      "/etc/systemd/system/tunecheck-watch.service": "/etc/systemd/system/tunecheck-watch.service"},
+        "runs": {f"tail -c 131072 -- {journal}": journal_end,
+                 f"systemctl show --property=Id,LoadState,ActiveState,InvocationID -- {unit}":
+                     f"Id={unit}\nLoadState=loaded\nActiveState=failed\nInvocationID=1\n"}}
+    told = {"/proc/uptime": "100.0 200.0\n", BOOT: "boot-1\n", PATH: SPEC}
+    alone = whole_box.run(libraries, tmp_path, "preflight", reads=told, **down)  # type: ignore[arg-type]
+    assert (alone.code, alone.codes("incidents")) == (1, {"stays-down"}), alone.errors
+    done = box("preflight", **down)
+    assert (done.code, done.codes("incidents")) == (0, {"before-start"}), done.errors
+    assert box("gate", **down).code == 0

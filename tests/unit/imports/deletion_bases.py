@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import yaml
 from tests.unit.checks.machines import build, spec_of
 from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.imports import smi_texts
@@ -19,6 +20,7 @@ from tunecheck.spec.frozen import Accelerators, Acs, Frozen, Spec
 
 __all__ = ["own", "real"]
 
+_CASES = Path(__file__).resolve().parents[1] / "checks/cases/errors"
 _REPO = Path(__file__).resolve().parents[3]
 LOG = """\
 [    0.000000] Linux version 6.12.1 (x) #1 SMP
@@ -137,6 +139,9 @@ def own() -> list[Base]:
                             "[   10.000000] NVRM: Xid (PCI:0000:03:00): 79, pid=1, "
                             "name=x, GPU has fallen off the bus.\n"}}.items():
         found.append(_recorded(f"{name}, recording", build(data), spec_of(data)))
+    for name in ("stays-down", "four-times-the-same-rank", "begun-and-never-ended", "damaged-line"):
+        data = {"driver": {}, **yaml.safe_load((_CASES / f"incidents-{name}.yml").read_text())}
+        found.append(_recorded(f"incidents {name}, recording", build(data), spec_of(data)))
     found.append(_recorded("eight GPUs, recording", eight_gpus().host(), big_spec()))
     for path in sorted((_REPO / "tests" / "fixtures").glob("*.tar.zst")):
         found.append(Base(f"{path.name}", {}, load(str(path))))

@@ -24,6 +24,12 @@ def test_it_is_read_as_it_was_left(tmp_path: Path) -> None:
     assert request.read(path) == GOOD and GOOD.codes == ("tokens-frozen",)
 
 
+def test_the_xids_are_those_of_the_reasons() -> None:
+    told = [{"code": "xid", "numbers": {"xid": number}} for number in (79.0, 79, 119, True, -1, "31", 1e99)]
+    asked = replace(GOOD, document={"reasons": [{"code": "tokens-frozen", "numbers": {"seconds": 31.0}}, *told, 7, {}]})
+    assert asked.xids == (79, 119) and GOOD.xids == () and replace(GOOD, document={"reasons": 7}).xids == ()
+
+
 @pytest.mark.parametrize("missing", ["ras", "invocation"])
 def test_one_of_a_watch_that_did_not_know_the_field_is_read(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "stall.json"

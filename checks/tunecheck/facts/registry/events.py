@@ -34,6 +34,10 @@ def _aer(severity: str) -> Callable[[Any], Fact[Any]]:
     return of_host(summed)
 
 
+def _incidents(select: Callable[[Any], Any]) -> Callable[[Any], Fact[Any]]:
+    return of_host(lambda host: through(host.incidents, lambda told: select(told.found)))
+
+
 def _latched(host: HostFacts) -> Fact[Any]:
     facts = [hop.latched for hop in host.errors.values() if hop.latched is not None]
     return Fact(sorted({name for fact in facts for name in fact.value or ()}), "config") if facts else absent(
@@ -55,6 +59,10 @@ ENTRIES = (
           _logged(lambda events: sum(each.count for each in events.faults))),
     Entry("events.driver_loads", "counter", "low", "none", "how often the driver was loaded in this boot",
           _logged(lambda events: events.loads)),
+    Entry("events.incidents", "gauge", "high", "none", "incidents of what is served, of those that its journal holds "
+          "the newest 50", _incidents(len)),
+    Entry("events.last_incident", "time", "medium", "none", "when the newest of them began, by the box's clock",
+          _incidents(lambda found: found[-1].begun if found else None), unit="s"),
     Entry("pcie.aer_correctable", "counter", "medium", "none", "corrected PCIe errors over every hop",
           _aer("correctable")),
     Entry("pcie.aer_nonfatal", "counter", "high", "none", "uncorrectable PCIe errors, not fatal, over every hop",

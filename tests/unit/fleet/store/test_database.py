@@ -113,7 +113,7 @@ def test_a_newer_history_is_refused(makes: Makes) -> None:
     place = makes.place()
     with makes.open(place) as store, store.db.write() as connection:
         connection.execute(text("UPDATE tunecheck_version SET version_num = '0042'"))
-    with pytest.raises(UsageError, match=r"written by a newer tunecheck \(schema 0042, this one knows 0004\)"):
+    with pytest.raises(UsageError, match=r"written by a newer tunecheck \(schema 0042, this one knows 0005\)"):
         makes.open(place)
 
 
