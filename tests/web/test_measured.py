@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,18 @@ from tests.unit.facts.trees import flat
 from tests.unit.report.boxes import judged, spec, switches, trialled
 from tests.web.test_page import _ACROSS, _WITHIN, Show, _lit, _overflow
 
+from tunecheck.report.html import html
+
 _EVIL = "</script><script>window.hit=1</script><img src=x onerror='window.hit=1'>\"'&\x1b[31m"
 _HANG = {"trial": "allreduce", "phase": "soak", "ranks": 4, "aftermath": "wedged", "text": "GPU1 does not answer",
          "culprits": ["worker 1 (GPU1, pid 4711): stopped"], "victims": ["worker 0 (GPU0, pid 4710): beats"],
          "bundle": "/root/tunecheck-stall.tar.zst"}
+
+
+@cache
+def _eight() -> str:
+    """The page of trialled(8), which most tests open: made once."""
+    return html(trialled(8))
 
 
 def _cell(page: Any, quantity: str, a: int, b: int) -> Any:
@@ -28,7 +37,7 @@ def _shown(page: Any) -> list[str]:
 
 
 def test_eight_gpus_one_matrix_at_a_time(show: Show, screenshots: Path) -> None:
-    shown = show(trialled(8))
+    shown = show(_eight())
     page = shown.page
     assert _shown(page) == ["heat-one-way"]
     assert page.locator("#heat-one-way td.heat").count() == 56
@@ -47,7 +56,7 @@ def test_eight_gpus_one_matrix_at_a_time(show: Show, screenshots: Path) -> None:
 
 
 def test_a_cell_lights_its_path_and_tells_the_prediction(show: Show, screenshots: Path) -> None:
-    shown = show(trialled(8))
+    shown = show(_eight())
     page = shown.page
     _cell(page, "one-way", 1, 0).hover()
     assert _lit(page) == _WITHIN
@@ -73,7 +82,7 @@ def test_a_cell_lights_its_path_and_tells_the_prediction(show: Show, screenshots
 
 
 def test_the_same_from_the_keyboard(show: Show) -> None:
-    page = show(trialled(8)).page
+    page = show(_eight()).page
     assert page.locator("#measured-pairs td[tabindex='0']:visible").count() == 1, "one stop for the Tab key"
     page.locator("#show-one-way").focus()
     page.keyboard.press("Tab")
@@ -130,7 +139,7 @@ def test_a_hang_stands_at_the_top(show: Show, screenshots: Path) -> None:
 
 
 def test_everything_is_there_without_javascript(show: Show, screenshots: Path) -> None:
-    shown = show(trialled(8), java_script_enabled=False, color_scheme="dark")
+    shown = show(_eight(), java_script_enabled=False, color_scheme="dark")
     page = shown.page
     assert page.locator(".heat-of:visible").count() == 3
     assert not page.locator(".quantity").is_visible() and not page.locator("#heat-detail").is_visible()
@@ -143,7 +152,7 @@ def test_everything_is_there_without_javascript(show: Show, screenshots: Path) -
 
 
 def test_printed_all_quantities_are_there(show: Show, screenshots: Path) -> None:
-    page = show(trialled(8), color_scheme="dark").page
+    page = show(_eight(), color_scheme="dark").page
     _cell(page, "one-way", 0, 1).click()
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

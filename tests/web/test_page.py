@@ -6,6 +6,7 @@ import dataclasses
 import re
 import shlex
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tunecheck.model.command import run as command
 from tunecheck.model.finding import AS_ROOT, Finding, Place, Remedy
 from tunecheck.report.check_pages import summary
 from tunecheck.report.document import Run
+from tunecheck.report.html import html
 
 Show = Callable[..., Watched]
 
@@ -26,6 +28,12 @@ Show = Callable[..., Watched]
 _WITHIN = {"0000:03:00.0", "0000:02:00.0", "0000:04:00.0", "0000:02:01.0"}
 _ACROSS = {"0000:03:00.0", "0000:02:00.0", "0000:01:00.0", "0000:00:01.1", "pci0000:00", "numa 0",
            "0000:63:00.0", "0000:62:00.0", "0000:61:00.0", "0000:60:01.1", "pci0000:60", "numa 1"}
+
+
+@cache
+def _wrong() -> str:
+    """The page of wrong(), which most tests open: made once."""
+    return html(wrong())
 
 
 def _lit(page: Any) -> set[str]:
@@ -53,7 +61,7 @@ def _cut(page: Any) -> list[str]:
 
 
 def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path) -> None:
-    shown = show(wrong())
+    shown = show(_wrong())
     page = shown.page
     assert page.locator("h1").inner_text().split() == ["FAIL", "box1"]
     assert page.locator("#picture .node.gpu").count() == 8
@@ -65,7 +73,7 @@ def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path) -> None:
 
 
 def test_pointing_at_a_pair_lights_its_path(show: Show, screenshots: Path) -> None:
-    shown = show(wrong())
+    shown = show(_wrong())
     page = shown.page
     assert _lit(page) == set()
     _cell(page, 0, 1).hover()
@@ -86,7 +94,7 @@ def test_pointing_at_a_pair_lights_its_path(show: Show, screenshots: Path) -> No
 
 
 def test_the_same_from_the_keyboard(show: Show) -> None:
-    shown = show(wrong())
+    shown = show(_wrong())
     page = shown.page
     assert page.locator("#matrix td[tabindex='0']").count() == 1, "one stop for the Tab key"
     page.keyboard.press("Tab")
@@ -117,7 +125,7 @@ def test_the_same_from_the_keyboard(show: Show) -> None:
 
 
 def test_a_predicted_path_is_told(show: Show) -> None:
-    page = show(wrong()).page
+    page = show(_wrong()).page
     _cell(page, 5, 4).hover()
     told = page.locator("#detail").inner_text()
     assert "57.6 GB/s one way, " in told and " both ways, slowest link 0000:4" in told and "x16 Gen5, MPS 256" in told
@@ -125,7 +133,7 @@ def test_a_predicted_path_is_told(show: Show) -> None:
 
 
 def test_findings_are_filtered_by_outcome_and_text(show: Show) -> None:
-    shown = show(wrong())
+    shown = show(_wrong())
     page = shown.page
     all_of_them = page.locator(".finding:visible").count()
     page.locator(".choice.pass").click()
@@ -172,7 +180,7 @@ def test_a_command_can_be_copied(show: Show) -> None:
                       "ansible-playbook site.yml --tags modules -l box1", "sudo tunecheck preflight"]
     codes = page.locator("#findings .command code").evaluate_all("all => all.map(one => one.textContent)")
     assert codes == page.locator("#findings .copy").evaluate_all("all => all.map(one => one.dataset.copy)")
-    every = show(wrong()).page.locator(".copy").evaluate_all("all => all.map(one => one.dataset.copy)")
+    every = show(_wrong()).page.locator(".copy").evaluate_all("all => all.map(one => one.dataset.copy)")
     plays = [shlex.split(each) for each in every if each.startswith("ansible-playbook")]
     assert {len(play) for play in plays} == {6}, "ansible-playbook site.yml --tags <tags> -l <host>"
     assert shown.quiet()
@@ -229,7 +237,7 @@ def test_problems_stand_worst_first_and_are_links(show: Show, screenshots: Path)
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
 def test_every_link_leads_somewhere(show: Show, script: bool) -> None:
-    shown = show(wrong(), java_script_enabled=script)
+    shown = show(_wrong(), java_script_enabled=script)
     page = shown.page
     targets = [link.get_attribute("href") for link in page.locator("a").all()]
     assert len(targets) > 60 and all(target.startswith("#") for target in targets)
@@ -251,13 +259,13 @@ def _background(page: Any) -> str:
 
 
 def test_dark_by_the_system_and_by_hand(show: Show, screenshots: Path) -> None:
-    dark = show(wrong(), color_scheme="dark")
+    dark = show(_wrong(), color_scheme="dark")
     assert _background(dark.page) == "rgb(20, 23, 27)"
     _cell(dark.page, 0, 1).click()
     dark.page.screenshot(path=screenshots / "dark.png", full_page=True)
     dark.page.get_by_text("Light", exact=True).click()
     assert _background(dark.page) == "rgb(255, 255, 255)"
-    light = show(wrong(), java_script_enabled=False)
+    light = show(_wrong(), java_script_enabled=False)
     light.page.get_by_text("Dark", exact=True).click()
     light.page.locator("h1").hover()
     assert light.page.locator("#theme-dark").is_checked(), "the switch needs no script"
@@ -265,7 +273,7 @@ def test_dark_by_the_system_and_by_hand(show: Show, screenshots: Path) -> None:
 
 
 def test_everything_is_there_without_javascript(show: Show, screenshots: Path) -> None:
-    shown = show(wrong(), java_script_enabled=False)
+    shown = show(_wrong(), java_script_enabled=False)
     page = shown.page
     assert page.locator("#picture .node.gpu").count() == 8
     assert page.locator("#matrix td").count() == 64
@@ -279,7 +287,7 @@ def test_everything_is_there_without_javascript(show: Show, screenshots: Path) -
 
 
 def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
-    shown = show(wrong(), color_scheme="dark")
+    shown = show(_wrong(), color_scheme="dark")
     page = shown.page
     page.fill("#text", "acs")
     page.emulate_media(media="print", color_scheme="dark")
@@ -300,7 +308,7 @@ def test_printed_everything_is_open(show: Show, screenshots: Path) -> None:
 
 @pytest.mark.parametrize("width", [320, 500, 900, 1000, 1200, 1600])
 def test_the_tree_fits_every_window(show: Show, screenshots: Path, width: int) -> None:
-    shown = show(wrong(), viewport={"width": width, "height": 800})
+    shown = show(_wrong(), viewport={"width": width, "height": 800})
     page = shown.page
     assert page.evaluate("(tree => tree.scrollWidth - tree.clientWidth)(document.getElementById('tree'))") == 0
     chosen = "#outline" if width <= 900 else "#picture"
@@ -319,7 +327,7 @@ def test_the_tree_fits_every_window(show: Show, screenshots: Path, width: int) -
 
 
 def test_what_findings_name_is_marked_in_the_tree(show: Show, screenshots: Path) -> None:
-    page = show(wrong()).page
+    page = show(_wrong()).page
     marked = page.locator("#picture .node.blamed.fail").evaluate_all("all => all.map(one => one.dataset.node)")
     assert {"0000:02:00.0", "0000:42:01.0"} <= set(marked)
     assert "acs-redirect" in (page.locator("#picture [data-node='0000:02:00.0'] title").text_content() or "")
@@ -337,7 +345,7 @@ def test_a_port_on_no_path_is_drawn_calmly(show: Show, screenshots: Path, scheme
     assert root == plain != down
     assert "lies on no path" in (page.locator("#picture [data-node='0000:00:01.1'] title").text_content() or "")
     assert "on no path" in page.locator(".legend").inner_text()
-    assert "on no path" not in show(wrong()).page.locator(".legend").inner_text()
+    assert "on no path" not in show(_wrong()).page.locator(".legend").inner_text()
     page.screenshot(path=screenshots / f"calm-{scheme}.png")
     assert shown.quiet()
 
@@ -357,7 +365,7 @@ def test_what_is_unknown_was_not_observed(show: Show) -> None:
 
 @pytest.mark.parametrize("width", [320, 390, 760, 1024])
 def test_a_narrow_window_scrolls_down_only(show: Show, screenshots: Path, width: int) -> None:
-    shown = show(wrong(), viewport={"width": width, "height": 800})
+    shown = show(_wrong(), viewport={"width": width, "height": 800})
     assert _overflow(shown.page) == 0
     _cell(shown.page, 0, 1).click()
     assert _overflow(shown.page) == 0

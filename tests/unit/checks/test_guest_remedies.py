@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.unit.checks.machines import build, spec_of
 from tests.unit.checks.measurements import measured
-from tests.unit.checks.test_cases import CASES, check_of
+from tests.unit.checks.test_cases import CASES, check_of, read
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.rules import ON_ITS_HOST, judge
@@ -22,9 +22,9 @@ _REAL = re.compile(r"BIOS|[Rr]eseat|seating|riser|\bslot|airflow|Resizable BAR|o
 _GUEST_KNOWS = ("x-nv-gpudirect-clique", "tensor parallel groups below one switch")
 
 
-def _findings(data: dict[str, Any], name: str) -> list[Any]:
+def _findings(data: dict[str, Any], path: Path) -> list[Any]:
     if "measured" in data:
-        data = {"machine": "clear", "verb": "allreduce" if name.startswith("allreduce") else "p2p", **data}
+        data = {"machine": "clear", "verb": "allreduce" if path.stem.startswith("allreduce") else "p2p", **data}
     data = {**data, "files": {**data.get("files", {}), **_DMI}}
     # The profile of a guest leaves ACS alone; a spec that says otherwise is judged as it says.
     if not data.get("spec", {}).get("none"):
@@ -34,17 +34,12 @@ def _findings(data: dict[str, Any], name: str) -> list[Any]:
     snapshot = gather(build(data), frozen.spec if frozen else None, True)
     found = measured(data["measured"], len(snapshot.topology.devices)) if data.get("measured") is not None else None
     return [each for each in judge(Case(snapshot, frozen, False, None, found), data.get("verb", "preflight"))
-            if each.id == check_of_name(name)]
-
-
-def check_of_name(name: str) -> str:
-    return check_of(next(path for path in CASES if path.stem == name))
+            if each.id == check_of(path)]
 
 
 @pytest.mark.parametrize("path", [path for path in CASES if "-guest" not in path.stem], ids=lambda path: path.stem)
-def test_a_remedy_for_the_real_machine_names_the_host(path: Any) -> None:
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for finding in _findings(data, path.stem):
+def test_a_remedy_for_the_real_machine_names_the_host(path: Path) -> None:
+    for finding in _findings(read(path), path):
         text = finding.remedy.text if finding.remedy else ""
         if _REAL.search(text) and not any(words in text for words in _GUEST_KNOWS):
             assert text.startswith(ON_ITS_HOST), text

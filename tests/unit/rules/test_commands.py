@@ -12,14 +12,14 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from tests.unit.checks.machines import build, spec_of
 from tests.unit.checks.measurements import measured
-from tests.unit.checks.test_cases import CASES, check_of
+from tests.unit.checks.test_cases import CASES, check_of, read
 from tests.unit.fleet import reports
 
 import tunecheck.rules
@@ -53,14 +53,15 @@ RULES_OF = Path(tunecheck.rules.__file__).parent
 GIVES = re.compile(r"\b(?:run|play|hold|smi|install|release|boot_fix|clear_now|typed)\(")
 
 
-def _gives_commands(path: Path) -> bool:
+@cache
+def _gives_commands(check: str) -> bool:
     """Whether the check's own file makes commands."""
-    source = RULES_OF / f"{BY_ID[check_of(path)].module.replace('.', '/')}.py"
+    source = RULES_OF / f"{BY_ID[check].module.replace('.', '/')}.py"
     return source.exists() and GIVES.search(source.read_text(encoding="utf-8")) is not None
 
 
 def _cases(path: Path) -> tuple[Snapshot, Frozen | None, Callable[[Snapshot, Frozen | None], Case]]:
-    data: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = read(path)
     if "measured" in data:
         data = {"machine": "clear", **data}
     frozen = spec_of(data)
@@ -102,7 +103,14 @@ def _lied_to(path: Path, tries: int) -> Iterator[Finding]:
         yield from check.judge(case(lies, named))
 
 
-CLAIMED = [path for path in CASES if _gives_commands(path)]
+@cache
+def _judged(path: Path) -> tuple[Finding, ...]:
+    """What the check of a case says of it."""
+    snapshot, frozen, case = _cases(path)
+    return tuple(BY_ID[check_of(path)].judge(case(snapshot, frozen)))
+
+
+CLAIMED = [path for path in CASES if _gives_commands(check_of(path))]
 
 
 def test_the_cases_reach_every_rule_that_gives_commands() -> None:
@@ -227,9 +235,7 @@ BOOTS = re.compile(r"\breboots?\b|\bboot with|\bboot without|boot configuration|
 def test_every_command_of_a_remedy_is_a_field(chosen: list[Path]) -> None:
     """What a person types is never only in the prose; the way by hand stands before the play, and both are the text."""
     for path in chosen:
-        snapshot, frozen, case = _cases(path)
-        check = next(check for check in CHECKS if check.id == check_of(path))
-        for finding in check.judge(case(snapshot, frozen)):
+        for finding in _judged(path):
             fix = finding.remedy
             if fix is None:
                 continue
@@ -245,12 +251,11 @@ def _remedies() -> Iterator[tuple[str, Remedy]]:
     """Every remedy that the cases reach, once."""
     seen = set()
     for path in CASES:
-        snapshot, frozen, case = _cases(path)
-        check = next(check for check in CHECKS if check.id == check_of(path))
-        for finding in check.judge(case(snapshot, frozen)):
+        check = check_of(path)
+        for finding in _judged(path):
             assert finding.outcome != "pass" or finding.remedy is None, (path.stem, "a pass has nothing to mend")
-            if finding.remedy and (check.id, finding.remedy) not in seen:
-                seen.add((check.id, finding.remedy))
+            if finding.remedy and (check, finding.remedy) not in seen:
+                seen.add((check, finding.remedy))
                 yield path.stem, finding.remedy
 
 

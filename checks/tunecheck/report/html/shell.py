@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,19 @@ def render(name: str, styles: Sequence[str], findings: Sequence[Finding], script
     problems = [(outcome, list(dict.fromkeys(row.fold.first.id for row in rows)))
                 for outcome, _, rows in sections if outcome in _PROBLEMS]
     told = explained(check for _, checks in problems for check in checks)
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                                     undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
-    environment.globals["places"] = _PLACES
-    return environment.get_template(name).render(
+    return _environment().get_template(name).render(
         style=style, script=script, policy=policy(style, script), sections=sections, problems=problems,
         explained=told, linked={each.check for each in told}, ways=ways, headings=_HEADINGS,
         **given) + "\n"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return what compiles the templates. It keeps them: to compile one takes longer than to fill it in."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE))
+    environment.globals["places"] = _PLACES
+    return environment
 
 
 def policy(style: str, script: str) -> str:

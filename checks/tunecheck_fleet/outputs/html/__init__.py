@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,17 @@ _FIRST = 15
 _LETTERS = {"pass": "p", "fail": "f", "warn": "w", "skip": "s", "unknown": "u"}
 
 
+@cache
+def _environment() -> jinja2.Environment:
+    """Return what compiles the template. It keeps it: to compile one takes longer than to fill it in."""
+    return jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+                              loader=jinja2.FileSystemLoader(_HERE), finalize=_visible)
+
+
 def html(report: FleetReport) -> str:
     """The whole page."""
     style = (_BASE / "page.css").read_text(encoding="utf-8") + (_HERE / "fleet.css").read_text(encoding="utf-8")
     script = (_HERE / "fleet.js").read_text(encoding="utf-8") + (_BASE / "common.js").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                                     undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE),
-                                     finalize=_visible)
     hosts = sorted(report.hosts, key=lambda row: (natural(row.host), row.group))
     families = sorted({family for row in hosts for family in row.outcomes})[:_FAMILIES]
     causes = [cause for cause in report.causes if cause.counts]
@@ -55,7 +60,7 @@ def html(report: FleetReport) -> str:
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
     word = verdict(report).partition(":")[0]
-    text = environment.get_template("fleet.html.j2").render(
+    text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
         word=word, compared=words.compared(report),
         outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
