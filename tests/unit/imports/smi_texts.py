@@ -35,6 +35,7 @@ GPU = """GPU 00000000:{bus}:00.0
                 Max                       : 16x
                 Current                   : 16x
         Replays Since Reset               : 3
+        Replay Number Rollovers           : 0
     Performance State                     : P8
     Clocks Event Reasons
         Idle                              : Active

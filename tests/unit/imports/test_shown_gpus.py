@@ -199,7 +199,8 @@ def test_a_board_of_nvswitches_is_not_said_to_have_none(tmp_path: Path) -> None:
 
 def replays(count: int, rollovers: int | None) -> str:
     line = "" if rollovers is None else f"        Replay Number Rollovers : {rollovers}\n"
-    return FINE.replace("        Replays Since Reset               : 3\n",
+    return FINE.replace("        Replays Since Reset               : 3\n"
+                        "        Replay Number Rollovers           : 0\n",
                         f"        Replays Since Reset               : {count}\n{line}")
 
 

@@ -216,7 +216,7 @@ def test_what_is_typed_is_written_in_the_rule() -> None:
 PROGRAMS = {
     "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dnf", "dracut", "find", "grep", "grubby",
     "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil", "nvidia-ctk", "nvidia-modprobe", "nvidia-smi",
-    "ps", "setpci", "sh", "sysctl", "systemctl", "tunecheck", "update-grub", "update-initramfs"}
+    "ps", "setpci", "sh", "sysctl", "systemctl", "tail", "tunecheck", "update-grub", "update-initramfs"}
 #: A program with an argument, as it stands in a sentence.
 COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'dmesg', 'apt', 'apt-get'}))})"
                      r"(?: -{1,2}[\w-]+| (?:status|show|topo|explain|p2p|preflight|record|generate)\b)")
