@@ -62,7 +62,7 @@ _PATTERNS = (
 _XID = regex(r"\bXid\b(?: \([^)\n]{0,60}\))?[ :#=]{1,3}(\d{1,3})\b", re.IGNORECASE)
 #: What people paste that tells too little, and what tells it.
 _HINTS = (
-    (regex(r"^\s*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl): ?\s*\S", re.MULTILINE),
+    (regex(r"^[ \t]*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl):[ \t]*\S", re.MULTILINE),
      "lines of lspci without the devices that they are of; give all of it: sudo lspci -nnvvv"),
     (regex(r"^index, |\bpcie\.link\.(?:gen|width)|\bpower\.(?:limit|draw)\b|--query-gpu"),
      "a list of nvidia-smi --query-gpu, whose columns are of the asker's choice; give all of it: nvidia-smi -q"),
