@@ -111,7 +111,8 @@ def _run(*argv: str, timed: bool = False) -> int:
         try:
             child.wait(timeout=30)
         except subprocess.TimeoutExpired:
-            child.kill()
+            process.kill_tree(child.pid)
+            child.wait()
         raise
 
 

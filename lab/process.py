@@ -102,6 +102,18 @@ def stop_group(child: subprocess.Popen[bytes]) -> None:
             time.sleep(0.05)
 
 
+def kill_tree(pid: int) -> None:
+    """End a process and all below it at once: one that is stuck passes no signal on to its children."""
+    found = [pid]
+    for each in found:      # grows while it is read
+        for children in Path(f"/proc/{each}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += map(int, children.read_text().split())
+    for each in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+
+
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ended_by: list[int] = []
 

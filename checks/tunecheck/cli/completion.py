@@ -42,8 +42,7 @@ def completion(shell: str | None, prefix: str | None) -> None:
             replace(str(file), content.encode(), 0o644)
         except OSError as error:
             raise UsageError(f"{file}: cannot be written ({error.strerror}); as root, or --install ~/.local/share",
-                             Misuse.UNWRITABLE
-                             ) from None
+                             Misuse.UNWRITABLE) from None
         click.echo(f"installed: {file}")
 
 

@@ -56,6 +56,25 @@ def test_a_zombie_is_not_running() -> None:
     child.wait()
 
 
+def test_a_tree_ends_with_what_passes_no_signal_on() -> None:
+    """As a test runner whose worker is stuck: the worker has a session of its own, and takes no signal."""
+    below = ("import signal, subprocess, sys, time\n"
+             "for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, signal.SIG_IGN)\n"
+             "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+             "print(child.pid, flush=True); time.sleep(60)\n")
+    child = subprocess.Popen([sys.executable, "-c", below], stdout=subprocess.PIPE, text=True)
+    assert child.stdout
+    with child.stdout as told:
+        worker = int(told.readline())
+    ticks = process.start_ticks(worker)
+    process.kill_tree(child.pid)
+    assert child.wait(timeout=5) == -9
+    end = time.monotonic() + 5
+    while process.start_ticks(worker) == ticks and time.monotonic() < end:
+        time.sleep(0.01)
+    assert process.start_ticks(worker) != ticks
+
+
 def test_a_tied_process_ends_with_its_killed_owner(tmp_path: Path) -> None:
     owner = f"""
 import os, pathlib, signal, subprocess

@@ -28,8 +28,6 @@ _SECONDS = 5.0
 _UNIT = regex(r"[A-Za-z0-9:_.@][A-Za-z0-9:_.@-]{0,190}\.service")
 _UNITS = 4
 _SHOW = ("systemctl", "show", "--property=Id,LoadState,ActiveState,InvocationID", "--")
-#: Ends after which nobody serves before a person comes.
-_WAITS = ("drained", "stays-down")
 _LESS = (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST)
 
 
@@ -125,9 +123,11 @@ def _clock(host: Host) -> tuple[float | None, float | None]:
 
 def _units(host: Host, found: tuple[Incident, ...]) -> dict[str, UnitState]:
     """Ask systemd where an incident may not be over: only the newest of a unit may."""
+    from ...parsers.text.incidents import WAITS
+
     newest = {each.unit: each for each in found}
     asked = [unit for unit, each in newest.items() if _UNIT.fullmatch(unit) and (
-        each.step in _WAITS or not each.done)][-_UNITS:]
+        each.step in WAITS or not each.done)][-_UNITS:]
     if not asked:
         return {}
     if any(not each.done for each in newest.values()):

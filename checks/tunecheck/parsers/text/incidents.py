@@ -9,7 +9,7 @@ from typing import Any
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["DONE", "MOST", "NEWER", "STEPS", "Incident", "Journal", "read"]
+__all__ = ["DONE", "MOST", "NEWER", "STEPS", "WAITS", "Incident", "Journal", "read"]
 
 _SCHEMA = "tunecheck/incident/1"
 #: Steps of an incident in their order, as recovery/model.py has them; a test compares.
@@ -17,6 +17,8 @@ STEPS = ("noticed", "evidence", "stopping", "stopped", "starting", "resetting", 
          "moved-again", "reported", "drained", "stays-down", "interrupted")
 #: Nothing comes after these.
 DONE = STEPS[7:]
+#: Ends after which nobody serves before a person comes.
+WAITS = ("drained", "stays-down")
 #: Why a step is as it is, where another release wrote a word that is not known.
 NEWER = "newer-release"
 _WHYS = ("", "no-room", "policy", "no-policy", "play-runs", "too-many", "cannot-stop", "not-started", "no-reset",

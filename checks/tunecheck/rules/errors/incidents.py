@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...facts.runtime.incidents import RECOVER, Incidents
+from ...facts.runtime.incidents import PATHS, RECOVER, Incidents
 from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
-from ...parsers.text.incidents import Incident
+from ...parsers.text.incidents import WAITS, Incident
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
 from ..context import Case
@@ -37,7 +37,6 @@ _DAYS = 7
 _WEEK = _DAYS * 86400.0
 #: Nobody could read it there. It is history, as in earlier-boots: no verdict needs it.
 _ELSEWHERE = (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.OLDER, Absence.LEFT_OUT)
-_WAITS = ("drained", "stays-down")
 _RUNS = ("active", "activating", "reloading", "refreshing")
 _WELL = ("serving", "moved-again")
 _LIST = "`sudo tunecheck recover --list` says why, `sudo tunecheck recover --html incident.html` shows the newest one"
@@ -48,7 +47,7 @@ _FIX = {
     "under-way": Remedy.typed("wait for its end: `systemctl status tunecheck-recover`"),
     "again": Remedy.typed(f"find the cause: {_LIST}"),
     "damaged": Remedy.typed("look at what is left of them (`sudo tail -n 20 {path}`), and delete them, or the file "
-                            "where it is empty", path="/var/lib/tunecheck/incidents/journal.jsonl"),
+                            "where it is empty", path=PATHS[0]),
 }
 
 
@@ -90,7 +89,7 @@ def _open(told: Incidents, each: Incident, source: tuple[str, ...]) -> tuple[Inc
     """Return the newest incident of a unit with its finding, where it is not over; else None."""
     unit, recovery = told.units.get(each.unit), told.units.get(RECOVER)
     if each.done:
-        if each.step not in _WAITS:
+        if each.step not in WAITS:
             return None
         code, outcome = each.step, "fail"
     elif not each.this_boot:
@@ -129,7 +128,7 @@ def _past(told: Incidents, past: Sequence[Incident], source: tuple[str, ...]) ->
 def _ends(past: Sequence[Incident]) -> list[str]:
     counts: dict[str, int] = {}
     for each in past:
-        word = f"{how(each)}, and was started since" if each.step in _WAITS else how(each)
+        word = f"{how(each)}, and was started since" if each.step in WAITS else how(each)
         counts[word] = counts.get(word, 0) + 1
     return [f"{word} ({count} times)" if count > 1 else word for word, count in counts.items()]
 
