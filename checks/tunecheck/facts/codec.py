@@ -12,40 +12,23 @@ import collections.abc as abc
 import dataclasses
 import enum
 import functools
-import math
 import operator
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from ..host.absence_of_text import stored_reason
 from ..model.absence import Absence, Reason
 from ..model.fact import Fact, absent
-from ..parsers.text.bounds import MOST_ITEMS
-from ..parsers.text.damage import Damage, DamagedError
 from .hints import hints
+from .shapes import FLOAT, Shape, enumeration, fixed, inside, literal, many, mapping, plain, plain_or_none, same, wrong
 
 __all__ = ["decode", "encode", "shape", "used"]
 
-_Change = Callable[[Any], Any]
 _PLAIN = (str, int, bool, float)
 _MISSING = dataclasses.MISSING
-
-
-@dataclasses.dataclass(frozen=True)
-class _Shape:
-    """How values of one type are written as JSON and read again. If ``raw`` is a type, json gives the value itself, and
-    only its type has to be checked; with ``optional`` the value may also be None. ``inner``, for a type of values or
-    None, reads a value that is not None."""
-
-    encode: _Change
-    decode: _Change
-    schema: dict[str, Any]
-    raw: type | None = None
-    optional: bool = False
-    inner: _Change | None = None
 
 
 def encode(kind: Any, value: Any) -> Any:
@@ -59,12 +42,12 @@ def decode(kind: Any, data: Any) -> Any:
     return shape(kind).decode(data)
 
 
-_known: dict[Any, _Shape] = {}
+_known: dict[Any, Shape] = {}
 #: Name -> schema of every dataclass looked at so far, for the JSON Schema's $defs.
 definitions: dict[str, dict[str, Any]] = {}
 
 
-def shape(kind: Any) -> _Shape:
+def shape(kind: Any) -> Shape:
     """Return how values of type ``kind`` are written and read. TypeError for a type that facts cannot have."""
     found = _known.get(kind)
     if found is None:
@@ -93,76 +76,39 @@ def _references(schema: object) -> list[str]:
     return [name for value in schema for name in _references(value)] if isinstance(schema, list) else []
 
 
-def _looked_at(kind: Any) -> _Shape:
+def _looked_at(kind: Any) -> Shape:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or kind is object:
-        return _Shape(_same, _same, {})
+        return Shape(same, same, {})
     if kind is None or kind is types.NoneType:
-        return _plain(types.NoneType, "null")
+        return plain(types.NoneType, "null")
     if kind is Reason:      # its code is a field beside it: _record
-        return _Shape(str, Reason, {"type": "string"}, str)
+        return Shape(str, Reason, {"type": "string"}, str)
     if kind in _PLAIN:
-        return _FLOAT if kind is float else _plain(kind, {str: "string", int: "integer", bool: "boolean"}[kind])
+        return FLOAT if kind is float else plain(kind, {str: "string", int: "integer", bool: "boolean"}[kind])
     if origin is typing.Union or origin is types.UnionType:
         return _union(arguments)
     if origin is typing.Literal:
-        return _literal(arguments)
+        return literal(arguments)
     if dataclasses.is_dataclass(origin or kind):
         return _record(kind, origin or kind, arguments)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _enumeration(kind)
+        return enumeration(kind)
     return _collection(kind, origin or kind, arguments)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _wrong(data: Any, expected: str) -> ValueError:
-    return ValueError(f"expected {expected}, found {'nothing' if data is None else repr(str(data)[:60])}")
-
-
-def _too_many(data: Any) -> ValueError:
-    return DamagedError(Damage.TOO_MANY, f"{len(data)} items; tunecheck takes at most {MOST_ITEMS}")
-
-
-def _inside(at: str, error: ValueError) -> ValueError:
-    """Return the error of a part as one of the whole: with the place in front of it."""
-    return DamagedError(getattr(error, "damage", Damage.WRONG_TYPE), at + str(error)[:400])
-
-
-def _plain(kind: type, word: str) -> _Shape:
-    def checked(data: Any) -> Any:
-        if type(data) is not kind:
-            raise _wrong(data, word)
-        return data
-
-    return _Shape(_same, checked, {"type": word}, kind)
-
-
-def _float_in(data: Any) -> float:
-    if type(data) is float or type(data) is int:
-        return float(data)
-    if data in ("nan", "inf", "-inf"):
-        return float(data)
-    raise _wrong(data, "a number")
-
-
-_FLOAT = _Shape(lambda value: value if math.isfinite(value) else str(value), _float_in, {"type": ["number", "string"]})
-
-
-def _union(arguments: tuple[Any, ...]) -> _Shape:
+def _union(arguments: tuple[Any, ...]) -> Shape:
     rest = [argument for argument in arguments if argument is not types.NoneType]
     optional = len(rest) < len(arguments)
     if len(rest) == 1:
         inner = shape(rest[0])
         into, out = inner.encode, inner.decode
         if rest[0] is Reason:
-            return _Shape(lambda value: None if value is None else str(value), _same,
+            return Shape(lambda value: None if value is None else str(value), same,
                           {"anyOf": [inner.schema, {"type": "null"}]}, str, optional=True)
-        if inner.raw is not None and into is _same:
-            return _optional(inner.raw, {"anyOf": [inner.schema, {"type": "null"}]})
-        return _Shape(lambda value: None if value is None else into(value),
+        if inner.raw is not None and into is same:
+            return plain_or_none(inner.raw, {"anyOf": [inner.schema, {"type": "null"}]})
+        return Shape(lambda value: None if value is None else into(value),
                       lambda data: None if data is None else out(data), {"anyOf": [inner.schema, {"type": "null"}]},
                       inner=out)
     if not all(argument in _PLAIN for argument in rest):
@@ -172,129 +118,24 @@ def _union(arguments: tuple[Any, ...]) -> _Shape:
     def checked(data: Any) -> Any:
         if type(data) in kinds:
             return data
-        raise _wrong(data, "another type of value")
+        raise wrong(data, "another type of value")
 
-    return _Shape(_same, checked, {"anyOf": [shape(argument).schema for argument in arguments]})
-
-
-def _optional(raw: type, schema: dict[str, Any]) -> _Shape:
-    def checked(data: Any) -> Any:
-        if data is not None and type(data) is not raw:
-            raise _wrong(data, f"{raw.__name__} or null")
-        return data
-
-    return _Shape(_same, checked, schema, raw, optional=True)
+    return Shape(same, checked, {"anyOf": [shape(argument).schema for argument in arguments]})
 
 
-def _literal(arguments: tuple[Any, ...]) -> _Shape:
-    def checked(data: Any) -> Any:
-        if any(data == word and type(data) is type(word) for word in arguments):
-            return data
-        raise _wrong(data, f"one of {arguments}")
-
-    return _Shape(_same, checked, {"enum": list(arguments)})
-
-
-def _enumeration(kind: type[enum.Enum]) -> _Shape:
-    def checked(data: Any) -> Any:
-        try:
-            return kind(data)
-        except (ValueError, TypeError):
-            raise _wrong(data, kind.__name__) from None
-
-    return _Shape(lambda value: value.value, checked, {"enum": [item.value for item in kind]})
-
-
-def _collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> _Shape:
+def _collection(kind: Any, origin: Any, arguments: tuple[Any, ...]) -> Shape:
     if origin in (dict, Mapping, abc.MutableMapping) and len(arguments) == 2:
-        return _mapping(shape(arguments[0]), shape(arguments[1]))
+        return mapping(shape(arguments[0]), shape(arguments[1]))
     if origin is tuple and arguments and (len(arguments) != 2 or arguments[1] is not Ellipsis):
-        return _fixed([shape(argument) for argument in arguments])
+        return fixed([shape(argument) for argument in arguments])
     make = {tuple: tuple, list: list, abc.Sequence: tuple, abc.Collection: tuple, set: set, frozenset: frozenset,
             abc.Set: frozenset}.get(origin)
     if make is None or not arguments:
         raise TypeError(f"facts cannot hold {kind}: give the types of what is in it, or extend facts/codec.py")
-    return _many(shape(arguments[0]), make, make in (set, frozenset))
+    return many(shape(arguments[0]), make, make in (set, frozenset))
 
 
-def _many(item: _Shape, make: Any, ordered: bool) -> _Shape:
-    into, out, raw = item.encode, item.decode, None if item.optional else item.raw
-
-    def encoded(value: Any) -> list[Any]:
-        return [into(part) for part in (sorted(value) if ordered else value)]
-
-    def decoded(data: Any) -> Any:
-        if type(data) is not list:
-            raise _wrong(data, "a list")
-        if len(data) > MOST_ITEMS:
-            raise _too_many(data)
-        if raw is not None:
-            if not data or set(map(type, data)) <= {raw}:
-                return make(data)
-            raise _wrong(data, f"a list of {raw.__name__}")
-        return make([out(part) for part in data])
-
-    return _Shape(encoded, decoded, {"type": "array", "items": item.schema})
-
-
-def _fixed(items: list[_Shape]) -> _Shape:
-    raws = tuple(None if item.optional else item.raw for item in items)
-
-    def decoded(data: Any) -> Any:
-        if type(data) is not list or len(data) != len(items):
-            raise _wrong(data, f"a list of {len(items)}")
-        if tuple(map(type, data)) == raws:
-            return tuple(data)
-        return tuple([item.decode(part) for item, part in zip(items, data, strict=True)])
-
-    return _Shape(lambda value: [item.encode(part) for item, part in zip(items, value, strict=True)], decoded,
-                  {"type": "array", "prefixItems": [item.schema for item in items], "items": False,
-                   "minItems": len(items)})
-
-
-def _mapping(key: _Shape, item: _Shape) -> _Shape:
-    into, out, raw = item.encode, item.decode, None if item.optional else item.raw
-    if key.raw is not str or key.optional:
-        pairs = _fixed([key, item])
-        read_key = key.decode
-
-        def read(data: Any) -> dict[Any, Any]:
-            result = {}
-            for pair in _listed(data):
-                if type(pair) is not list or len(pair) != 2:
-                    raise _wrong(pair, "a list of 2")
-                result[read_key(pair[0])] = out(pair[1])
-            return result
-
-        return _Shape(lambda value: [pairs.encode(pair) for pair in value.items()], read,
-                      {"type": "array", "items": pairs.schema})
-
-    def decoded(data: Any) -> Any:
-        if type(data) is not dict:
-            raise _wrong(data, "an object")
-        if len(data) > MOST_ITEMS:
-            raise _too_many(data)
-        if out is _same:
-            return data
-        if raw is not None:
-            if not data or set(map(type, data.values())) <= {raw}:
-                return data
-            raise _wrong(data, f"an object of {raw.__name__}")
-        return {name: out(part) for name, part in data.items()}
-
-    return _Shape(lambda value: {name: into(part) for name, part in value.items()}, decoded,
-                  {"type": "object", "additionalProperties": item.schema})
-
-
-def _listed(data: Any) -> list[Any]:
-    if type(data) is not list:
-        raise _wrong(data, "a list of pairs")
-    if len(data) > MOST_ITEMS:
-        raise _too_many(data)
-    return data
-
-
-def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
+def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> Shape:
     """Return the shape of a dataclass. Its functions are made as source text, as dataclasses makes __init__: they run a
     thousand times for every snapshot."""
     bound = dict(zip(getattr(made, "__parameters__", ()), arguments, strict=False))
@@ -302,8 +143,8 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
     types_of = hints(made)
     shapes = {item.name: shape(_filled(types_of[item.name], bound)) for item in fields}
     name = _name(kind)
-    names: dict[str, Any] = {"made": made, "new": object.__new__, "put": object.__setattr__, "wrong": _wrong,
-                             "ValueError": ValueError, "absent": _absent, "inside": _inside,
+    names: dict[str, Any] = {"made": made, "new": object.__new__, "put": object.__setattr__, "wrong": wrong,
+                             "ValueError": ValueError, "absent": _absent, "inside": inside,
                              "at": "" if made is Fact else f"{made.__name__}: "}
     into, out = [], []
     for index, item in enumerate(fields):
@@ -311,7 +152,7 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
         names[f"e{index}"], names[f"d{index}"], names[f"r{index}"] = form.encode, form.decode, form.raw
         default = item.default if item.default_factory is _MISSING else item.default_factory()
         names[f"v{index}"] = default
-        value = f"value.{item.name}" if form.encode is _same else f"e{index}(value.{item.name})"
+        value = f"value.{item.name}" if form.encode is same else f"e{index}(value.{item.name})"
         put = f"result[{item.name!r}] = {value}"
         into.append(put if default is _MISSING else f"if value.{item.name} != v{index}: {put}")
         out += _reading(index, item, form, default, names, types_of[item.name])
@@ -335,11 +176,11 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> _Shape:
                          "required": [item.name for item in fields if item.default is _MISSING
                                       and item.default_factory is _MISSING],
                          "properties": {item.name: shapes[item.name].schema for item in fields} | (
-                             {"absence": _enumeration(Absence).schema} if made is Fact else {})}
-    return _Shape(names["encode"], names["decode"], {"$ref": f"#/$defs/{name}"})
+                             {"absence": enumeration(Absence).schema} if made is Fact else {})}
+    return Shape(names["encode"], names["decode"], {"$ref": f"#/$defs/{name}"})
 
 
-def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: Any, names: dict[str, Any],
+def _reading(index: int, item: dataclasses.Field[Any], form: Shape, default: Any, names: dict[str, Any],
              hint: Any) -> list[str]:
     """Return the lines of source text that read one field of ``data`` into the variable x<index>."""
     names[f"n{index}"] = item.name
@@ -357,7 +198,7 @@ def _reading(index: int, item: dataclasses.Field[Any], form: _Shape, default: An
     elif form.inner is not None:
         names[f"i{index}"] = form.inner
         lines.append(f"  if x{index} is not None: x{index} = i{index}(x{index})")
-    elif form.decode is not _same:
+    elif form.decode is not same:
         lines.append(f"  x{index} = d{index}(x{index})")
     return lines
 
