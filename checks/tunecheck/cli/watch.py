@@ -97,30 +97,39 @@ def watch(url: str | None, unit: str | None, pid: str | None, container: str | N
         check_writable(prometheus_to)
     if accepted is not None:
         read(accepted)
-    host = LiveHost()
-    policy = _policy(host)
-    watched, supervisor = options.engine(host, where, unit, pid, container)
-    every = 0.0 if once else options.canary_every(canary, accepted or watched.unit, policy)
-    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
-                    floor=policy.token_floor, canary=every)
-    target = Target(where, url is None and not watched.unit and supervisor is not None,
-                    options.key(where, api_key_file), options.trusted(ca) if where.startswith("https") else None,
-                    accepted=accepted or (PATH if watched.unit and (policy.token_floor or limits.canary) else ""),
-                    by_unit=bool(watched.unit), boot_id=_boot(host))
-    door = options.door(listen) if listen is not None else None
-    sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
-    messages = None
-    with contextlib.suppress(Unreadable):
-        messages = KernelMessages()
-    output = os.fstat(1)
-    if not once and os.isatty(2):
-        beside_it = f" and {watched}" if supervisor is not None else ""
-        click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
-    teller = Teller(as_json, prometheus_to, watched)
-    asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
-    sources = Sources(host, target, sampler, messages, asker, supervisor)
-    beside = _Beside(host, watched, door, teller, ca) if act or door is not None else None
-    try:
+    with contextlib.ExitStack() as ending:
+        host = LiveHost()
+        ending.callback(host.close)
+        policy = _policy(host)
+        watched, supervisor = options.engine(host, where, unit, pid, container)
+        every = 0.0 if once else options.canary_every(canary, accepted or watched.unit, policy)
+        limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
+                        floor=policy.token_floor, canary=every)
+        target = Target(where, url is None and not watched.unit and supervisor is not None,
+                        options.key(where, api_key_file), options.trusted(ca) if where.startswith("https") else None,
+                        accepted=accepted or (PATH if watched.unit and (policy.token_floor or limits.canary) else ""),
+                        by_unit=bool(watched.unit), boot_id=_boot(host))
+        door = sampler = messages = asker = None
+        if listen is not None:
+            door = options.door(listen)
+            ending.callback(door.close)
+        if _has_driver(host):
+            sampler = NvmlSampler(times["interval"])
+            ending.callback(sampler.close)
+        with contextlib.suppress(Unreadable):
+            messages = KernelMessages()
+            ending.callback(messages.close)
+        output = os.fstat(1)
+        if not once and os.isatty(2):
+            beside_it = f" and {watched}" if supervisor is not None else ""
+            click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
+        teller = Teller(as_json, prometheus_to, watched)
+        if limits.canary:
+            asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2))
+            ending.callback(asker.close)
+        sources = Sources(host, target, sampler, messages, asker, supervisor)
+        ending.callback(sources.close)
+        beside = _Beside(host, watched, door, teller, ca) if act or door is not None else None
         for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
             if number == 0:
                 ready()
@@ -140,17 +149,6 @@ def watch(url: str | None, unit: str | None, pid: str | None, container: str | N
                 raise SystemExit(tell.exit_code(seen.state))
             if _nobody_reads(output):
                 return
-    finally:
-        sources.close()
-        if sampler is not None:
-            sampler.close()
-        if messages is not None:
-            messages.close()
-        if asker is not None:
-            asker.close()
-        if door is not None:
-            door.close()
-        host.close()
 
 
 class _Beside:

@@ -22,8 +22,8 @@ __all__ = ["Container", "container_of"]
 
 _ENGINES = ("podman", "docker")
 #: In seconds. An engine that did not answer in time is left alone for a while: each question holds the looks up.
-_EVERY, _COMMAND, _AFTER_SILENCE = 10.0, 3.0, 30.0
-_FIRST = 10.0
+_EVERY, _COMMAND, _AFTER_SILENCE = 10.0, 5.0, 30.0
+_FIRST = 20.0
 _LIST = ("ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}")
 _FIELDS = '{"state": {{json .State}}, "restarts": {{json .RestartCount}}}'
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")

@@ -77,7 +77,9 @@ class Judge:
         """The state as of this look; looks come in the order of their time."""
         paused = self._clocks(look)
         frozen = max(self._in_vain.values(), default=0.0)
-        self._base = state, reasons = self._state(look, frozen)
+        state, reasons = self._state(look, frozen)
+        if not _held(look):
+            self._base = state, reasons
         beside = [*self._events.judge(look, self._before), *look.conditions, *self._floor.judge(look, paused),
                   *self._doubt.beside,
                   *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]

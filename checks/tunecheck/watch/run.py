@@ -3,7 +3,7 @@ podman or docker of a container (container.py)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -37,7 +37,7 @@ class Run:
     cgroup: str = ""
     main: int = 0
     started: str = ""
-    entered: float | None = None
+    entered: float | None = field(default=None, compare=False)
     invocation: str = ""
     again: Code = Code.UNIT_RESTARTED
 

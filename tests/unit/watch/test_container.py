@@ -4,6 +4,7 @@ docker client at podman's socket where both are installed."""
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.watch.served import Watching, served, tells
-from tests.unit.watch.test_watch import FAST, _once
+from tests.unit.watch.test_watch import _once
 
 from tunecheck.errors import Misuse, ProbeError, UsageError
 from tunecheck.host.live import LiveHost
@@ -91,6 +92,8 @@ def box(storage: Path) -> Iterator[Callable[..., str]]:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveHost]:
     monkeypatch.setattr(module, "_EVERY", 0.0)      # each look asks
+    monkeypatch.setattr(module, "_COMMAND", 60.0)
+    monkeypatch.setattr(module, "_FIRST", 60.0)
     found = LiveHost()
     try:
         yield found
@@ -177,7 +180,7 @@ def test_one_that_never_existed(host: LiveHost, box: Callable[..., str]) -> None
 def test_ids_that_begin_the_same_are_several(host: LiveHost, box: Callable[..., str]) -> None:
     """With 17 containers two ids begin with the same digit."""
     ids = sorted(_podman("create", "--network=none", _IMAGE, "/engine", "0") for _ in range(17))
-    one, other = next((a, b) for a, b in zip(ids, ids[1:], strict=False) if a[0] == b[0])
+    one, other = next((a, b) for a, b in itertools.pairwise(ids) if a[0] == b[0])
     assert _refused(host, one[0]) is Misuse.AMBIGUOUS
     assert container_of(host, one)._id == one and container_of(host, other)._id == other
     # A name comes before the beginning of an id.
@@ -207,12 +210,12 @@ def _hung(storage: Path) -> Iterator[None]:
 
 def test_a_podman_that_hangs_holds_nobody_up(host: LiveHost, box: Callable[..., str], storage: Path,
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMMAND", 1.0)
-    monkeypatch.setattr(module, "_FIRST", 1.0)
     box("engine")
     found = container_of(host, "engine")
     first = found.run()
     with _hung(storage):
+        monkeypatch.setattr(module, "_COMMAND", 1.0)
+        monkeypatch.setattr(module, "_FIRST", 1.0)
         begun = time.monotonic()
         silent = found.run()
         assert (silent.phase, _code(silent)) == (Phase.UNREAD, Code.CONTAINER_UNREADABLE)
@@ -221,6 +224,7 @@ def test_a_podman_that_hangs_holds_nobody_up(host: LiveHost, box: Callable[..., 
         assert time.monotonic() - begun < 30
         with pytest.raises(ProbeError):
             container_of(host, "engine")
+    monkeypatch.setattr(module, "_COMMAND", 60.0)
     found._next = 0.0
     assert found.run() == first
 
@@ -229,18 +233,18 @@ def test_the_watch_beside_a_container(box: Callable[..., str]) -> None:
     box("engine")
     with served() as server:
         server.step = 100
-        watching = Watching("--container", "engine", "--url", server.url, *FAST)
+        watching = Watching("--container", "engine", "--url", server.url, "--interval", "0.3s")
         try:
-            watching.until("serving")
+            watching.until("serving", 180)
             _podman("pause", "engine")
-            line = watching.until("stopped")
+            line = watching.until("stopped", 180)
             assert tells(line, Code.CONTAINER_PAUSED) and "engine" in line
             # The page is this test's own and answers on: nobody is served all the same.
             assert _once("--container", "engine", "--url", server.url).returncode == 1
             _podman("unpause", "engine")
-            watching.until("serving")
+            watching.until("serving", 180)
             _podman("restart", "--time", "0", "engine")
-            watching.until(_words(Code.CONTAINER_RESTARTED))
+            watching.until(_words(Code.CONTAINER_RESTARTED), 180)
         finally:
             watching.end()
         done = _once("--container", "engine", "--url", server.url, "--json")

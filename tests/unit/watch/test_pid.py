@@ -3,6 +3,7 @@ again."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -58,10 +59,8 @@ class Tree:
 
     def close(self) -> None:
         for pid in (self.below, self.worker):
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         self.first.kill()
         self.first.wait(30)
         for pipe in (self.first.stdin, self.first.stdout):
@@ -113,10 +112,14 @@ def test_who_computes_among_them_is_noted_and_missed(host: LiveHost, tree: Tree,
     found.note(run, gpus, 1.0)
     told = {each.pid: each for each in found.processes(run)}
     assert told[tree.below].gpus == ("0000:03:00.0",) and os.getpid() not in told
-    os.kill(tree.below, signal.SIGKILL)
+    # Its parent is gone, so that it descends from the engine no longer.
     os.kill(tree.worker, signal.SIGKILL)
+    _until_state(tree.worker, "Z")
+    found.note(run, gpus, 1.0)
+    assert {each.pid: each.state for each in found.processes(run)}[tree.below] in ("S", "R")
+    os.kill(tree.below, signal.SIGKILL)
     found.note(run, (), 1.0)
-    assert {each.pid: each.state for each in found.processes(run)}[tree.below] in "XZ"
+    assert {each.pid: each.state for each in found.processes(run)}[tree.below] in ("X", "Z")
 
 
 def test_a_debugger_is_seen_below_it(host: LiveHost, tree: Tree) -> None:

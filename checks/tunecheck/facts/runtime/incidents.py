@@ -43,9 +43,9 @@ class UnitState:
 @dataclass(frozen=True)
 class Incidents:
     """``found``: the newest incidents, oldest first; ``cut``: there are earlier ones. ``damaged``, ``damaged_at``:
-    lines that cannot be read (parsers/text/incidents.py), in the files ``damaged_in``. ``now``: the box's clock, in seconds since 1970.
-    ``watched``: the watch is installed. ``units``: of incidents that may not be over, and the recovery's; one that
-    systemd did not tell is not in it."""
+    lines that cannot be read (parsers/text/incidents.py); ``damaged_in``: the files that hold them. ``now``: the box's
+    clock, in seconds since 1970. ``watched``: the watch is installed. ``units``: of incidents that may not be over, and
+    the recovery's; one that systemd did not tell is not in it."""
 
     found: tuple[Incident, ...]
     cut: bool
