@@ -88,8 +88,9 @@ def watch(url: str | None, unit: str | None, pid: str | None, container: str | N
                              f"{2 * times['interval']:g}s, or a shorter --interval")
     where = options.address(url if url is not None else options.URL)
     if act and (pid is not None or container is not None):
-        raise UsageError("--act is for the served unit alone: the recovery stops and starts no process or container of "
-                         "anybody's; leave --act out, or watch it with --unit", Misuse.DOES_NOT_BELONG)
+        named = "--pid" if pid is not None else "--container"
+        raise UsageError(f"--act does not go with {named}: the recovery stops and starts the served unit, and nothing "
+                         "that somebody else began; leave --act out, or give --unit", Misuse.DOES_NOT_BELONG)
     if act and (once or not unit):
         raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out",
                          Misuse.DOES_NOT_BELONG if once else Misuse.LEFT_OUT)

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import Misuse, ProbeError, UsageError
 from ..host import Completed, Host, Unreadable
-from ..host.exists import exists
 from ..model.absence import Absence
+from ..util.exists import exists
 from ..util.suggestions import did_you_mean, nearest
 from ..util.text import some
 from .codes import Code, Reason
@@ -55,7 +55,9 @@ class Container:
                 self._run = self._asked()
             except ProbeError:
                 self._next = time.monotonic() + _AFTER_SILENCE
-                self._run = self._answer(Phase.UNREAD, Reason(Code.CONTAINER_UNREADABLE, self._engine))
+                # A paused one stays so until it is told otherwise: what answers in its place is not the engine.
+                if self._run.phase is not Phase.PAUSED or not self._lives():
+                    self._run = self._answer(Phase.UNREAD, Reason(Code.CONTAINER_UNREADABLE, self._engine))
         return self._run
 
     def _lives(self) -> bool:
