@@ -59,14 +59,13 @@ rm -f "$R"/etc/ssh/ssh_host_*
 printf 'PasswordAuthentication no\nUseDNS no\nHostKey /etc/ssh/ssh_host_ed25519_key\n' >"$R/etc/ssh/sshd_config.d/lab.conf"
 
 # The baseline lives in GRUB_CMDLINE_LINUX; _DEFAULT is empty, as that is where tunecheck's drop-in appends.
-# no_timer_check: without KVM the IO-APIC timer test panics once in a while at boot.
-cat >"$R/etc/default/grub" <<'F'
+cat >"$R/etc/default/grub" <<F
 GRUB_DEFAULT=0
 GRUB_TIMEOUT=0
 GRUB_RECORDFAIL_TIMEOUT=0
 GRUB_DISTRIBUTOR="Lab"
 GRUB_CMDLINE_LINUX_DEFAULT=""
-GRUB_CMDLINE_LINUX="console=ttyS0 no_timer_check panic=5 fsck.mode=skip"
+GRUB_CMDLINE_LINUX="$LAB_KERNEL panic=5"
 GRUB_TERMINAL="serial"
 GRUB_SERIAL_COMMAND="serial --unit=0 --speed=115200"
 GRUB_DISABLE_OS_PROBER=true

@@ -177,10 +177,7 @@ def _disk(work: Path, log: IO[bytes]) -> None:
 
 def _seal(work: Path) -> None:
     progress("image: sealing boot, GRUB is installed inside the VM")
-    append = (
-        f"root=UUID={recipe.ROOT_UUID} rw console=ttyS0 no_timer_check panic=-1 fsck.mode=skip "
-        "init=/root/seal.sh"
-    )
+    append = f"root=UUID={recipe.ROOT_UUID} rw {recipe.KERNEL} panic=-1 init=/root/seal.sh"
     argv = qemu.command(
         disk=f"file={DISK},format=raw", console="console.log", marker="tunecheck-seal",
         extra=["-no-reboot", "-kernel", "vmlinuz", "-initrd", "initrd.img", "-append", append],

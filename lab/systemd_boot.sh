@@ -13,7 +13,8 @@ echo 1ab01ab01ab04ab08ab01ab01ab01ab0 >/etc/machine-id
 # With patience: a busy machine without KVM needs minutes to tell of a partition.
 sed -i 's/umask=0077,noauto/umask=0077,x-systemd.device-timeout=15min/' /etc/fstab
 root=$(sed -n 's/^\(UUID=[^ ]*\) \/ .*/\1/p' /etc/fstab)
-echo "root=$root ro console=ttyS0 no_timer_check panic=5 fsck.mode=skip" >/etc/kernel/cmdline
+line=$(sed -n 's/^GRUB_CMDLINE_LINUX="\(.*\)"/\1/p' /etc/default/grub)
+echo "root=$root ro $line" >/etc/kernel/cmdline
 # A tmpfs stands for the ESP: only a running UEFI machine could tell that it is one.
 mount -t tmpfs esp /boot/efi
 export SYSTEMD_RELAX_ESP_CHECKS=1

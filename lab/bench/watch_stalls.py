@@ -1,13 +1,14 @@
 """Faults of a tensor-parallel engine on real GPUs: noticed, the right rank blamed, GPUs proven, served again?
 
     PYTHONPATH=checks:. python3 -m lab.bench.watch_stalls [--trials 20] [--faults stop,skip,kernel,thread,kill]
-        [--pairs 10] [--json FILE]
+        [--pairs 10] [--json FILE] [--by-hand]
 
 stop: SIGSTOP of a rank; skip: a rank does not enter a collective; kernel: a kernel that never ends, on all SMs;
 thread: the same with one thread; kill: SIGKILL of a rank. The engine is a stand-in (lab/tensor_parallel), the watch and
-the way of a recovery are the real ones, with limits of seconds (spin 3 s); systemd is played. --pairs: throughput with
-and without the watch, in turns. Needs root, PyTorch and at least two GPUs that nothing else uses. Exit code 1 where a
-trial was not noticed within the limit and 2 s, a wrong rank was blamed, or it did not serve again."""
+the way of a recovery are the real ones, with limits of seconds (spin 3 s); systemd is played. --by-hand: watched as an
+engine that somebody started himself (`watch --pid`), without a recovery; it is started again by hand, too. --pairs:
+throughput with and without the watch, in turns. Needs root, PyTorch and at least two GPUs that nothing else uses. Exit
+code 1 where a trial was not noticed within the limit and 2 s, a wrong rank was blamed, or it did not serve again."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ import json
 import math
 import os
 import queue
+import re
 import shutil
 import signal
 import socket
@@ -71,8 +73,8 @@ class Watching:
 
     def __init__(self, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tunecheck", "watch", "--url", f"http://127.0.0.1:{_PORT}", "--unit", UNIT, *_WATCH,
-             *arguments], stdout=subprocess.PIPE, text=True)
+            [sys.executable, "-m", "tunecheck", "watch", "--url", f"http://127.0.0.1:{_PORT}", *_WATCH, *arguments],
+            stdout=subprocess.PIPE, text=True)
         self.reports: queue.Queue[tuple[float, dict[str, Any]]] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -139,6 +141,33 @@ def _trial(box: Box, watching: Watching, fault: str, rank: int) -> dict[str, Any
             "ras": "NCCL version" in text, "ras_text": text, "proven": proof["verdict"], "proof": proof["seconds"]}
 
 
+def _trial_by_hand(box: Box, fault: str, rank: int) -> dict[str, Any]:
+    """What the watch of a process says of one fault; then the engine is started again."""
+    before, (number, word) = box.ranks(), _FAULTS[fault]
+    pid, main = before["pids"][rank], re.search(r"MainPID=(\d+)", box.ask("show", UNIT))
+    assert main is not None
+    watching = Watching("--pid", main[1])
+    try:
+        watching.until("serving", 20)
+        time.sleep(4.0)         # it learns whose GPUs they are
+        begun = time.monotonic()
+        if number:
+            os.kill(pid, number)
+        else:
+            box.ask("fault", str(rank), str(word))
+        told = watching.until("stalled", 30)
+    finally:
+        watching.end()
+    culprit = told[1]["culprit"] if told else None
+    box.ask("kill", UNIT)
+    _until(lambda: "ActiveState=failed" in box.ask("show", UNIT), 30)
+    box.ask("start", UNIT)
+    served = _until(lambda: box.serves() and box.ranks()["pids"][rank] != pid, 90)
+    return {"fault": fault, "rank": rank, "noticed": told and round(told[0] - begun, 2), "culprit": culprit,
+            "codes": told and [each["code"] for each in told[1]["reasons"]], "started_again": served,
+            "blamed": None if culprit is None else culprit["pid"] == pid and culprit["rank"] in (None, rank)}
+
+
 def _steps() -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in (_INCIDENTS / "journal.jsonl").read_text().splitlines()]
@@ -158,7 +187,7 @@ def _pairs(box: Box, count: int) -> dict[str, Any]:
     for turn in range(count):
         pair = {}
         for watched in ((False, True), (True, False))[turn % 2]:
-            watching = Watching("--interval", "1s") if watched else None
+            watching = Watching("--unit", UNIT, "--interval", "1s") if watched else None
             time.sleep(1.0)
             pair[watched] = _rate(box, 3.0)
             if watching is not None:
@@ -215,6 +244,15 @@ def _inside(arguments: list[str]) -> int:
                                *arguments], check=False, env={**os.environ, _INSIDE: folder}).returncode
 
 
+def _by_hand(box: Box, given: argparse.Namespace) -> int:
+    found = []
+    for trial in range(given.trials):
+        for fault in given.faults.split(","):
+            found.append(_trial_by_hand(box, fault, (trial + 1) % len(box.ranks()["pids"])))
+            print(json.dumps(found[-1]), flush=True)
+    return int(any(each["noticed"] is None or each["noticed"] > _SPIN + 2 or each["blamed"] is False for each in found))
+
+
 def main() -> int:
     """Run, print, and keep what was seen."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -223,6 +261,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=0, choices=[0, *(each + 1 for each in _STUDENT)])
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no trial after so long")
     parser.add_argument("--json")
+    parser.add_argument("--by-hand", action="store_true")
     given = parser.parse_args()
     if _INSIDE not in os.environ:
         return _inside(sys.argv[1:])
@@ -231,7 +270,9 @@ def main() -> int:
         if given.pairs:
             pairs = _pairs(box, given.pairs)
             print(json.dumps(pairs), flush=True)
-        watching = Watching("--act")
+        if given.by_hand:
+            return _by_hand(box, given)
+        watching = Watching("--unit", UNIT, "--act")
         watching.until("serving", 20)
         try:
             # Fault by fault in turns: a run that is cut short has some of each.

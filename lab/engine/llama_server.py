@@ -1,5 +1,6 @@
 """llama.cpp's server in the container of the tests: the words that recipes/engines.py gives, on xllamacpp."""
 
+import ctypes
 import signal
 import sys
 import threading
@@ -8,6 +9,9 @@ import xllamacpp
 
 ended = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: ended.set())
+# SIGUSR1 to one of its threads hangs that thread, and no other: /health still answers, and no token comes. For tests.
+libc = ctypes.CDLL(None)
+libc.signal(signal.SIGUSR1, ctypes.cast(libc.pause, ctypes.c_void_p))
 given = dict(zip(sys.argv[1:], sys.argv[2:], strict=False))
 wanted = xllamacpp.CommonParams()
 wanted.model.path, wanted.model_alias = given["--model"], {given["--alias"]}
