@@ -179,8 +179,10 @@ class Judge:
         last, self._run = self._run, run
         again = last is not None and (
             run.phase in _DOWN or last.phase in _DOWN or (run.main != last.main and 0 not in (run.main, last.main)))
-        # One that is started again and again is not given an hour each time.
-        counted = last is not None and None not in (run.restarts, last.restarts) and run.restarts != last.restarts
+        # One that is started again and again is not given an hour each time. A count that fell was set back by somebody
+        # (`systemctl reset-failed`), and nothing began.
+        before, now = last.restarts if last is not None else None, run.restarts
+        counted = before is not None and now is not None and now > before
         if again or (counted and self._answered):
             self._answered = False
             return True

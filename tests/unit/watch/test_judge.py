@@ -294,6 +294,15 @@ def test_a_brake_counts_when_it_stays() -> None:
     assert Night().go(60, gpus=(replace(DECODES[0], throttle=0x5),)).state is State.SERVING
 
 
+def test_a_count_of_restarts_that_is_set_back_is_no_new_start() -> None:
+    """`systemctl reset-failed` beside an engine that hangs: it is no engine that loads."""
+    night = Night(replace(ACTIVE, restarts=3))
+    night.go(5)
+    night.unit = ACTIVE
+    seen = night.go(60, engine=SILENT)
+    assert seen.state is State.STALLED and Code.METRICS_SILENT in _codes(seen)
+
+
 def test_a_unit_that_systemd_started_again_is_told() -> None:
     night = Night()
     night.go(5)
