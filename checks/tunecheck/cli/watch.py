@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from . import watch_options as options
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..watch.ask import Asker
     from ..watch.door import Door
     from ..watch.model import Seen
+    from ..watch.tell import Watched
     from ..watch.teller import Teller
 
 __all__ = ["watch"]
@@ -30,16 +31,21 @@ _ONCE = 10.0
 
 
 @click.command()
-@click.option("--url", default=options.URL, metavar="URL",
+@click.option("--url", metavar="URL",
               help=f"The engine, by its address as a number; default: {options.URL}.")
-@click.option("--unit", default="", metavar="NAME", help="The systemd unit that serves: its state, its processes.")
+@click.option("--unit", metavar="NAME", help="The systemd unit that serves: its state, its processes.")
+@click.option("--pid", metavar="PID", help="In place of --unit: the first process of an engine that was started by "
+              "hand, and all below it. The watch ends with it.")
+@click.option("--container", metavar="NAME", help="In place of --unit: the container of podman or docker, by its name "
+              "or id.")
 @click.option("--api-key-file", metavar="FILE", help="A file that holds the engine's API key.")
 @click.option("--ca", metavar="FILE", help="Certificates to trust, in PEM.")
 @click.option("--interval", default="1s", metavar="TIME", help="From one look to the next; default: 1s.")
 @click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
 @click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
 @click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
-@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit /run/tunecheck/accepted.json.")
+@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit "
+              "/run/tunecheck/accepted.json.")
 @click.option("--canary", metavar="TIME", help="Ask an idle engine a short question so often; 0: never; default: "
               "watch.canary_every of the specification, where an acceptance is known.")
 @click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")
@@ -48,9 +54,10 @@ _ONCE = 10.0
 @click.option("--listen", metavar="ADDRESS:PORT", help="Answer /ready and /metrics there, as 127.0.0.1:9638.")
 @click.option("--act", is_flag=True, help="Hand a stall to tunecheck-recover.service, which does what the "
               "specification's watch.on_stall allows.")
-def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interval: str, stall: str, spin: str,
-          silent: str, accepted: str | None, canary: str | None, once: bool, as_json: bool,
-          prometheus_to: str | None, listen: str | None, act: bool) -> None:
+def watch(url: str | None, unit: str | None, pid: str | None, container: str | None, api_key_file: str | None,
+          ca: str | None, interval: str, stall: str, spin: str, silent: str, accepted: str | None,
+          canary: str | None, once: bool, as_json: bool, prometheus_to: str | None, listen: str | None,
+          act: bool) -> None:
     """Watch a served model: tokens, GPUs, kernel messages, links. Reads only, without --act.
 
     A line for each change, until it is ended. With --once the exit code is 0 for serving and idle, 1 for degraded,
@@ -67,7 +74,7 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
     from ..watch.canary import Canary
     from ..watch.loop import Clock
     from ..watch.loop import watch as looks
-    from ..watch.model import Limits, State
+    from ..watch.model import Code, Limits, State
     from ..watch.sources import Sources, Target
     from ..watch.teller import Teller
 
@@ -79,36 +86,51 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
         if times[name] < 2 * times["interval"]:
             raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "
                              f"{2 * times['interval']:g}s, or a shorter --interval")
-    where = options.address(url)
+    where = options.address(url if url is not None else options.URL)
+    if act and (pid is not None or container is not None):
+        named = "--pid" if pid is not None else "--container"
+        raise UsageError(f"--act does not go with {named}: the recovery stops and starts the served unit, and nothing "
+                         "that somebody else began; leave --act out, or give --unit", Misuse.DOES_NOT_BELONG)
     if act and (once or not unit):
-        raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out")
+        raise UsageError("--act is for a watch that goes on: give --unit with it, and leave --once out",
+                         Misuse.DOES_NOT_BELONG if once else Misuse.LEFT_OUT)
     if prometheus_to is not None:
         check_writable(prometheus_to)
     if accepted is not None:
         read(accepted)
-    host = LiveHost()
-    policy = _policy(host)
-    every = 0.0 if once else options.canary_every(canary, accepted or unit, policy)
-    limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
-                    floor=policy.token_floor, canary=every)
-    target = Target(where, options.unit(unit), options.key(where, api_key_file),
-                    options.trusted(ca) if where.startswith("https") else None,
-                    accepted=accepted or (PATH if unit and (policy.token_floor or limits.canary) else ""),
-                    boot_id=_boot(host))
-    door = options.door(listen) if listen is not None else None
-    sampler = NvmlSampler(times["interval"]) if _has_driver(host) else None
-    messages = None
-    with contextlib.suppress(Unreadable):
-        messages = KernelMessages()
-    output = os.fstat(1)
-    if not once and os.isatty(2):
-        beside_it = f" and {target.unit}" if target.unit else ""
-        click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
-    teller = Teller(as_json, prometheus_to, target.unit, where)
-    asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2)) if limits.canary else None
-    sources = Sources(host, target, sampler, messages, asker)
-    beside = _Beside(host, target.unit, where, door, teller, ca) if act or door is not None else None
-    try:
+    with contextlib.ExitStack() as ending:
+        host = LiveHost()
+        ending.callback(host.close)
+        policy = _policy(host)
+        watched, supervisor = options.engine(host, where, unit, pid, container)
+        every = 0.0 if once else options.canary_every(canary, accepted or watched.unit, policy)
+        limits = Limits(times["stall"], times["spin"], times["silent"], interval=times["interval"],
+                        floor=policy.token_floor, canary=every)
+        target = Target(where, url is None and not watched.unit and supervisor is not None,
+                        options.key(where, api_key_file), options.trusted(ca) if where.startswith("https") else None,
+                        accepted=accepted or (PATH if watched.unit and (policy.token_floor or limits.canary) else ""),
+                        by_unit=bool(watched.unit), boot_id=_boot(host))
+        door = sampler = messages = asker = None
+        if listen is not None:
+            door = options.door(listen)
+            ending.callback(door.close)
+        if _has_driver(host):
+            sampler = NvmlSampler(times["interval"])
+            ending.callback(sampler.close)
+        with contextlib.suppress(Unreadable):
+            messages = KernelMessages()
+            ending.callback(messages.close)
+        output = os.fstat(1)
+        if not once and os.isatty(2):
+            beside_it = f" and {watched}" if supervisor is not None else ""
+            click.echo(f"watch: asks {where}/metrics{beside_it}; a line for each change, Ctrl-C ends it", err=True)
+        teller = Teller(as_json, prometheus_to, watched)
+        if limits.canary:
+            asker = Canary(where, target.key, ca, min(60.0, limits.stall / 2))
+            ending.callback(asker.close)
+        sources = Sources(host, target, sampler, messages, asker, supervisor)
+        ending.callback(sources.close)
+        beside = _Beside(host, watched, door, teller, ca) if act or door is not None else None
         for number, seen in enumerate(looks(sources, limits, alive, door or Clock())):
             if number == 0:
                 ready()
@@ -121,38 +143,27 @@ def watch(url: str, unit: str, api_key_file: str | None, ca: str | None, interva
             teller.tell(seen)
             if beside is not None:
                 beside.look(seen, act)
-            if once:
-                if seen.engine.absence is not None:
-                    click.echo(f"watch: asked {where}/metrics; another engine: --url, its unit: --unit", err=True)
+            if once and seen.engine.absence is not None:
+                click.echo(f"watch: asked {where}/metrics; another engine: --url; what it runs as: --unit, --pid or "
+                           "--container", err=True)
+            if once or any(each.code is Code.PROCESS_ENDED for each in seen.reasons):
                 raise SystemExit(tell.exit_code(seen.state))
             if _nobody_reads(output):
                 return
-    finally:
-        sources.close()
-        if sampler is not None:
-            sampler.close()
-        if messages is not None:
-            messages.close()
-        if asker is not None:
-            asker.close()
-        if door is not None:
-            door.close()
-        host.close()
 
 
 class _Beside:
     """The actions that follow each look, beside telling it: what /ready answers, and who is asked to mend a stall."""
 
-    def __init__(self, host: Host, unit: str, url: str, door: Door | None, teller: Teller,
-                 ca: str | None) -> None:
+    def __init__(self, host: Host, watched: Watched, door: Door | None, teller: Teller, ca: str | None) -> None:
         from pathlib import Path
 
         from ..watch.ask import Asker
         from ..watch.timeline import Timeline
 
-        self._host, self._unit, self._url, self._door = host, unit, url, door
+        self._watched, self._door = watched, door
         self._timeline = Timeline()
-        self._asker: Asker = Asker(host, unit, url, _boot(host), teller.complain,
+        self._asker: Asker = Asker(host, watched.unit, watched.url, _boot(host), teller.complain,
                                    ca=str(Path(ca).absolute()) if ca else "")
 
     def look(self, seen: Seen, act: bool) -> None:
@@ -168,7 +179,7 @@ class _Beside:
             out = found is not None and found.invocation in ("", seen.invocation)
             self._door.tell(seen.state, out, tell.metrics(seen, at))
         if act:
-            self._asker.look(seen, tell.document(seen, at, now - seen.since, self._unit, self._url), self._timeline)
+            self._asker.look(seen, tell.document(seen, at, now - seen.since, self._watched), self._timeline)
 
 
 def _boot(host: Host) -> str:

@@ -11,10 +11,13 @@ from ..errors import Misuse, UsageError
 if TYPE_CHECKING:
     import ssl
 
+    from ..host import Host
     from ..spec.frozen import Watch
     from ..watch.door import Door
+    from ..watch.run import Supervisor
+    from ..watch.tell import Watched
 
-__all__ = ["URL", "address", "canary_every", "door", "key", "trusted", "unit"]
+__all__ = ["URL", "address", "canary_every", "door", "engine", "key", "trusted"]
 
 URL = "http://127.0.0.1:30000"
 _UNIT_SUFFIXES = (".service", ".scope")
@@ -94,7 +97,29 @@ def address(url: str) -> str:
     return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def unit(name: str) -> str:
+def engine(host: Host, where: str, unit: str | None, pid: str | None,
+           container: str | None) -> tuple[Watched, Supervisor | None]:
+    """Return what is watched, and who is asked of it. UsageError for more than one of the three, or for what is not
+    there; ProbeError where that cannot be told."""
+    from ..watch.container import container_of
+    from ..watch.pid import process_of
+    from ..watch.tell import Watched
+    from ..watch.unit import Unit
+
+    three = {"--unit": unit, "--pid": pid, "--container": container}
+    given = [name for name, value in three.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} do not go together: an engine is one of them; expected the one "
+                         "that it was started as", Misuse.DOES_NOT_BELONG)
+    if pid is not None:
+        return Watched(where, pid=int(pid) if pid.isdecimal() else 0), process_of(host, pid)
+    if container is not None:
+        return Watched(where, container=container), container_of(host, container)
+    name = _unit(unit or "")
+    return Watched(where, name), Unit(host, name) if name else None
+
+
+def _unit(name: str) -> str:
     """Return a unit's whole name; systemd.unit(5) has what may be in one. UsageError for a text that is none."""
     import re
 

@@ -39,7 +39,7 @@ class Events:
 
 
 def _restarted(look: Look, before: Look | None) -> list[Reason]:
-    last = before.unit.restarts if before and before.unit else None
-    now = look.unit.restarts if look.unit else None
-    return [Reason(Code.UNIT_RESTARTED, numbers=(("restarts", float(now)),))] if (
-        last is not None and now is not None and now > last) else []
+    last = before.run.restarts if before and before.run else None
+    now = look.run.restarts if look.run else None
+    return [Reason(look.run.again, numbers=(("restarts", float(now)),))] if (
+        look.run is not None and last is not None and now is not None and now > last) else []

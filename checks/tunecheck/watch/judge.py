@@ -11,7 +11,7 @@ from . import blame, gpus
 from .doubt import Doubt
 from .events import Events
 from .floor import Floor
-from .model import Claim, Code, Culprit, Limits, Look, Part, Reason, Seen, State, UnitState
+from .model import Claim, Code, Culprit, Limits, Look, Part, Phase, Reason, Run, Seen, State
 
 __all__ = ["Judge"]
 
@@ -36,7 +36,7 @@ class Judge:
         self._away: dict[str, tuple[float, Part, float]] = {}       # not told any more: since when, the same of both
         self._answered = self._steps = False        # ``_steps``: a counter was seen to move, or requests to end
         self._answered_at = self._loads_at = 0.0
-        self._unit: UnitState | None = None         # as systemd last told it
+        self._run: Run | None = None                # as it was told last
         self._base: tuple[State, list[Reason]] = (State.UNKNOWN, [])
         self._gpus = gpus.Watched()
         self._events = Events(limits.hold)
@@ -65,7 +65,7 @@ class Judge:
         urgent = not self._ever_moved and self._last is not None and self._last.frozen >= self.limits.stall / 2
         if look is None or not self._doubt.due(look.at, urgent) or _traced(look):
             return False
-        if look.unit is not None and look.unit.active != "active":
+        if not _runs(look):
             return False
         if look.engine.code in _TELLS_NOTHING or (self._doubt.metrics_lied and look.engine.absence is None):
             return not self._gpus.work(look)
@@ -77,7 +77,9 @@ class Judge:
         """The state as of this look; looks come in the order of their time."""
         paused = self._clocks(look)
         frozen = max(self._in_vain.values(), default=0.0)
-        self._base = state, reasons = self._state(look, frozen)
+        state, reasons = self._state(look, frozen)
+        if not _held(look):
+            self._base = state, reasons
         beside = [*self._events.judge(look, self._before), *look.conditions, *self._floor.judge(look, paused),
                   *self._doubt.beside,
                   *self._gpus.judge(look, _BRAKE_SECONDS), *([Reason(Code.WATCH_PAUSED)] if paused else [])]
@@ -94,7 +96,7 @@ class Judge:
             if state is State.STALLED else ()
         beside += [Reason(Code.WITNESSES_DISAGREE)] if blame.disagree(claims) else []
         seen = Seen(state, since, tuple(dict.fromkeys([*reasons, *beside])), self._culprit(state, claims), frozen,
-                    look.engine, look.gpus, look.unit.invocation if look.unit else "", claims, look.ras,
+                    look.engine, look.gpus, look.run.invocation if look.run else "", claims, look.ras,
                     look.ras_absence, look.sms, look.asking)
         self._before, self._last = look, seen
         return seen
@@ -122,7 +124,7 @@ class Judge:
         paused = passed - min(look.took, _LONGEST_LOOK) > max(_LATE * self.limits.interval, _PAUSE)
         if before is None and _just_accepted(look, self.limits.stall):
             self._steps = True      # its acceptance saw tokens: a long prompt of the first client is no old hang
-        if before is None or paused or self._begins(look.unit):
+        if before is None or paused or _held(look) or self._begins(look.run):
             self._answered_at = self._loads_at = look.at
             self._vain, self._away = {}, {}
             self._gpus.forget_clocks()
@@ -148,7 +150,7 @@ class Judge:
             if moved:
                 self._ever_moved = True
                 self._gpus.learn(look)
-        elif engine.code is not None and (look.unit is None or look.unit.active == "active"):
+        elif engine.code is not None and _runs(look):
             # It answers, although not what is asked: it has loaded, and when it falls silent that counts.
             self._answered, self._answered_at, self._loads_at = True, look.at, look.at
         self._progress = moved
@@ -170,34 +172,34 @@ class Judge:
         self._away = {name: kept for name, kept in self._away.items()
                       if name not in now and at - kept[0] <= self.limits.stall}
 
-    def _begins(self, unit: UnitState | None) -> bool:
-        """Whether the unit was started again, by systemd or by somebody: the engine has its time to load."""
-        if unit is None or not unit.active:
+    def _begins(self, run: Run | None) -> bool:
+        """Whether the engine was started again, by its supervisor or by somebody: it has its time to load."""
+        if run is None or run.phase is Phase.UNREAD:
             return False
-        last, self._unit = self._unit, unit
+        last, self._run = self._run, run
         again = last is not None and (
-            unit.active in ("inactive", "failed", "deactivating") or last.active in ("inactive", "failed")
-            or (unit.main_pid != last.main_pid and 0 not in (unit.main_pid, last.main_pid)))
-        # A unit that systemd starts again and again is not given an hour each time.
-        counted = last is not None and None not in (unit.restarts, last.restarts) and unit.restarts != last.restarts
+            run.phase in _DOWN or last.phase in _DOWN or (run.main != last.main and 0 not in (run.main, last.main)))
+        # One that is started again and again is not given an hour each time. A count that fell was set back by somebody
+        # (`systemctl reset-failed`), and nothing began.
+        before, now = last.restarts if last is not None else None, run.restarts
+        counted = before is not None and now is not None and now > before
         if again or (counted and self._answered):
             self._answered = False
             return True
         return False
 
     def _state(self, look: Look, frozen: float) -> tuple[State, list[Reason]]:
-        unit, engine, limits = look.unit, look.engine, self.limits
-        if unit is not None and not unit.exists:
-            return State.UNKNOWN, [Reason(Code.UNIT_UNKNOWN)]
-        if unit is not None and unit.active in ("inactive", "deactivating"):
-            return State.STOPPED, [Reason(Code.UNIT_STOPPED)]
-        if unit is not None and unit.active == "failed":
-            return State.STOPPED, [Reason(Code.UNIT_FAILED)]
-        beside = [Reason(Code.UNIT_UNREADABLE)] if unit is not None and not unit.active else []
+        engine, limits = look.engine, self.limits
+        phase, told = (look.run.phase, [look.run.reason] if look.run.reason else []) if look.run else (None, [])
+        if phase is Phase.MISSING:
+            return State.UNKNOWN, told
+        if phase in (Phase.ENDED, Phase.PAUSED):
+            return State.STOPPED, told
+        beside = told if phase is Phase.UNREAD else []
         if engine.absence is not None and not self._answered:
             return self._loading(look, beside)
-        if unit is not None and unit.active in ("activating", "reloading"):
-            return State.LOADING, [Reason(Code.UNIT_STARTING)]
+        if phase is Phase.STARTING:
+            return State.LOADING, told
         if engine.code is not None:     # it answered, and its answer tells nothing
             return self._unseen(look, [Reason(engine.code), *beside])
         if engine.absence is not None:
@@ -215,20 +217,20 @@ class Judge:
         return self._running(look, frozen, beside)
 
     def _loading(self, look: Look, beside: list[Reason]) -> tuple[State, list[Reason]]:
-        """Nothing was ever answered, or nothing since the unit was started. Only a unit that runs says that something
-        is on its way."""
-        unit, code = look.unit, look.engine.code
+        """Nothing was ever answered, or nothing since it was started. Only a supervisor whose engine runs says that
+        something is on its way."""
+        run, code = look.run, look.engine.code
         began = self._loads_at
-        if unit is not None and unit.active == "active" and unit.entered is not None:
-            began = min(began, unit.entered)
+        if run is not None and run.phase is Phase.RUNS and run.entered is not None:
+            began = min(began, run.entered)
         if code is None and look.at - began >= self.limits.load:
             return State.STALLED, [Reason(Code.LOADS_TOO_LONG, numbers=(("seconds", round(look.at - began, 1)),)),
                                    *beside]
-        if unit is not None and unit.active in ("activating", "reloading"):
-            return State.LOADING, [Reason(Code.UNIT_STARTING)]
+        if run is not None and run.phase is Phase.STARTING:
+            return State.LOADING, [run.reason] if run.reason else []
         if code is not None:
             return self._unseen(look, [Reason(code), *beside])
-        loads = unit is not None and unit.active == "active"
+        loads = run is not None and run.phase is Phase.RUNS
         return State.LOADING if loads else State.UNKNOWN, [Reason(Code.NOT_ANSWERING_YET), *beside]
 
     def _unseen(self, look: Look, reasons: list[Reason]) -> tuple[State, list[Reason]]:
@@ -260,15 +262,26 @@ class Judge:
         return blame.culprit(claims, before)
 
 
+_DOWN = (Phase.ENDED, Phase.MISSING)
 #: What stands in the page of an engine of which only a canary can tell.
 _TELLS_NOTHING = (Code.NO_METRICS, Code.METRICS_UNREADABLE)
 
 
 def _just_accepted(look: Look, seconds: float) -> bool:
-    """A unit is active when its acceptance ended well."""
-    unit = look.unit
-    return (look.accepted is not None and unit is not None and unit.active == "active" and unit.entered is not None
-            and 0 <= look.at - unit.entered <= seconds)
+    """A unit runs when its acceptance ended well."""
+    run = look.run
+    return (look.accepted is not None and run is not None and run.phase is Phase.RUNS and run.entered is not None
+            and 0 <= look.at - run.entered <= seconds)
+
+
+def _runs(look: Look) -> bool:
+    """Whether nobody says that it does not run."""
+    return look.run is None or look.run.phase is Phase.RUNS
+
+
+def _held(look: Look) -> bool:
+    """Whether somebody has paused it: that time counts for nothing."""
+    return look.run is not None and look.run.phase is Phase.PAUSED
 
 
 def _traced(look: Look) -> bool:

@@ -9,9 +9,11 @@ from ..host.nvml_samples import GpuSample
 from ..model.absence import Absence
 from ..parsers.nvidia.nccl_ras import Ras
 from ..serving.accepted import Accepted
+from .codes import STALLS, Code, Reason
+from .run import Phase, Run
 
-__all__ = ["BAD", "STALLS", "Answer", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Process",
-           "Reason", "Seen", "State", "UnitState", "Witness"]
+__all__ = ["BAD", "STALLS", "Answer", "Claim", "Code", "Culprit", "Engine", "Kind", "Limits", "Look", "Part", "Phase",
+           "Process", "Reason", "Run", "Seen", "State", "Witness"]
 
 
 class State(StrEnum):
@@ -29,57 +31,6 @@ class State(StrEnum):
 
 #: States in which nobody is served as he should be.
 BAD = (State.DEGRADED, State.STALLED, State.LOST, State.STOPPED)
-
-
-class Code(StrEnum):
-    """Why a state is what it is."""
-
-    TOKENS_FROZEN = "tokens-frozen"
-    NO_PROGRESS_YET = "no-progress-yet"
-    GPUS_SPINNING = "gpus-spinning"
-    METRICS_SILENT = "metrics-silent"
-    LONG_STEP = "long-step"
-    TRACED = "traced"
-    NO_METRICS = "no-metrics"
-    METRICS_UNREADABLE = "metrics-unreadable"
-    KEY_REFUSED = "key-refused"
-    NOT_ANSWERING_YET = "not-answering-yet"
-    LOADS_TOO_LONG = "loads-too-long"
-    UNIT_STARTING = "unit-starting"
-    UNIT_STOPPED = "unit-stopped"
-    UNIT_FAILED = "unit-failed"
-    UNIT_UNKNOWN = "unit-unknown"
-    UNIT_UNREADABLE = "unit-unreadable"
-    UNIT_RESTARTED = "unit-restarted"
-    GPU_GONE = "gpu-gone"
-    GPU_RETURNED = "gpu-returned"
-    GPU_TROUBLE = "gpu-trouble"
-    XID = "xid"
-    SXID = "sxid"
-    HUNG_TASK = "hung-task"
-    OOM_KILL = "oom-kill"
-    AER_STORM = "aer-storm"
-    LINK_NARROWER = "link-narrower"
-    THROTTLED = "throttled"
-    NVML_SILENT = "nvml-silent"
-    NVML_REFUSES = "nvml-refuses"
-    NVML_STARTS = "nvml-starts"
-    KMSG_OVERRUN = "kmsg-overrun"
-    KMSG_UNREADABLE = "kmsg-unreadable"
-    DISK_LOW = "disk-low"
-    WATCH_PAUSED = "watch-paused"
-    WITNESSES_DISAGREE = "witnesses-disagree"
-    TOKENS_SLOW = "tokens-slow"
-    NOT_ACCEPTED = "not-accepted"
-    CANARY_SILENT = "canary-silent"
-    CANARY_WRONG = "canary-wrong"
-    CANARY_ALONE = "canary-alone"
-    CANARY_REFUSED = "canary-refused"
-    METRICS_LIE = "metrics-lie"
-
-
-#: Those by which an engine is stalled, whatever else is wrong with the box.
-STALLS = (Code.TOKENS_FROZEN, Code.METRICS_SILENT, Code.LOADS_TOO_LONG, Code.CANARY_SILENT)
 
 
 class Witness(StrEnum):
@@ -114,15 +65,6 @@ class Answer(StrEnum):
     FAILED = "failed"
     REFUSED = "refused"
     KEY = "key"
-
-
-@dataclass(frozen=True)
-class Reason:
-    """``subject``: a PCI address, process, path or unit; ``numbers``: what was observed, in the unit of its name."""
-
-    code: Code
-    subject: str = ""
-    numbers: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,21 +119,6 @@ class Process:
 
 
 @dataclass(frozen=True)
-class UnitState:
-    """``active`` is systemd's ActiveState ("" where it did not answer); ``restarts`` its NRestarts; ``exists`` false
-    where it knows no such unit; ``entered`` the monotonic time at which it became active;
-    ``invocation`` systemd's id of this run."""
-
-    active: str = ""
-    restarts: int | None = None
-    cgroup: str = ""
-    main_pid: int = 0
-    exists: bool = True
-    entered: float | None = None
-    invocation: str = ""
-
-
-@dataclass(frozen=True)
 class Look:
     """One look. ``at`` is monotonic, ``took`` the seconds it lasted until then, ``gpus`` None where NVML did not
     answer. ``events``: what happened since the last look. ``conditions``: what is so now beside engine and GPUs.
@@ -203,7 +130,7 @@ class Look:
     at: float
     engine: Engine
     gpus: tuple[GpuSample, ...] | None = None
-    unit: UnitState | None = None
+    run: Run | None = None
     events: tuple[Reason, ...] = ()
     conditions: tuple[Reason, ...] = ()
     processes: tuple[Process, ...] = ()
@@ -279,8 +206,8 @@ class Culprit:
 @dataclass(frozen=True)
 class Seen:
     """The verdict of one look. ``since`` is the monotonic time at which the state began, ``frozen`` the seconds without
-    progress while requests run, ``invocation`` systemd's id of the unit's run. ``claims``: what witnesses say of who
-    holds the others up; told of a stall alone."""
+    progress while requests run, ``invocation`` the id of the engine's run (run.py). ``claims``: what witnesses say of
+    who holds the others up; told of a stall alone."""
 
     state: State
     since: float

@@ -23,7 +23,8 @@ __all__ = ["SCHEMAS"]
 #: File name -> schema.
 SCHEMAS = {"watch-1.json": {
     "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "tunecheck watch --json", **object_(
-        schema={"const": SCHEMA}, tunecheck=TEXT, at=NUMBER, unit=MAYBE_TEXT, url=TEXT,
+        schema={"const": SCHEMA}, tunecheck=TEXT, at=NUMBER, unit=MAYBE_TEXT, pid=MAYBE_COUNT,
+        container=MAYBE_TEXT, url=TEXT,
         state={"enum": [each.value for each in State]}, for_seconds=NUMBER, frozen_seconds=NUMBER,
         exit_code={"enum": [0, 1, 3]},
         reasons=listed(object_(code=open_enum(each.value for each in Code), subject=TEXT, numbers=mapped(NUMBER),

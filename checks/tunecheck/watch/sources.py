@@ -1,11 +1,12 @@
-"""What one look reads: the engine's page, NVML's samples, kernel messages, links, disks and the unit. None of it is
-waited for without a bound: pages and commands have deadlines, NVML has a process of its own."""
+"""What one look reads: the engine's page, NVML's samples, kernel messages, links, disks and the supervisor. None of it
+is waited for without a bound: pages and commands have deadlines, NVML has a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import ssl
 import time
+from dataclasses import replace
 
 from ..errors import ProbeError
 from ..host import Host, Unreadable
@@ -18,15 +19,16 @@ from ..serving.accepted import Accepted
 from ..util.at_first_use import dataclass
 from . import kernel
 from .canary import Canary
-from .model import Code, Engine, Look, Reason, UnitState
+from .model import Code, Engine, Look, Phase, Reason, Run
 from .progress import engine_of_page
+from .run import Supervisor
 from .witnesses import Witnesses
 
 __all__ = ["Sources", "Target"]
 
 _PCI = "/sys/bus/pci/devices"
 #: In seconds: how often what changes slowly is read.
-_UNIT_EVERY, _LINKS_EVERY, _DISK_EVERY, _ACCEPTED_EVERY = 5.0, 30.0, 60.0, 10.0
+_LINKS_EVERY, _DISK_EVERY, _ACCEPTED_EVERY = 30.0, 60.0, 10.0
 _PAGE, _COMMAND = 2.0, 3.0
 #: Below both a log or a cache fails soon.
 _FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
@@ -37,16 +39,17 @@ _STORM = 100
 
 @dataclass(frozen=True)
 class Target:
-    """``url``: the engine, as http://127.0.0.1:30000. ``unit``: the systemd unit that serves, "" for none. ``paths``:
-    folders whose file system must not fill up. ``accepted``: where the acceptance left its figures, "": not judged by
-    them; ``boot_id``: of this boot."""
+    """``url``: the engine, as http://127.0.0.1:30000; ``assumed``: nobody gave it. ``paths``: folders whose file system
+    must not fill up. ``accepted``: where the acceptance left its figures, "": not judged by them; ``by_unit``: they
+    are of this run of a unit; ``boot_id``: of this boot."""
 
     url: str
-    unit: str = ""
+    assumed: bool = False
     key: str = ""
     context: ssl.SSLContext | None = None
     paths: tuple[str, ...] = ("/", "/var/lib", "/var/log", "/var/cache")
     accepted: str = ""
+    by_unit: bool = False
     boot_id: str = ""
 
 
@@ -54,10 +57,10 @@ class Sources:
     """``look`` is called once an interval; what fails is told as a reason, never raised."""
 
     def __init__(self, host: Host, target: Target, sampler: NvmlSampler | None,
-                 messages: KernelMessages | None, canary: Canary | None = None) -> None:
+                 messages: KernelMessages | None, canary: Canary | None = None,
+                 supervisor: Supervisor | None = None) -> None:
         self._host, self._target, self._canary = host, target, canary
-        self._sampler, self._messages = sampler, messages
-        self._unit: UnitState | None = None
+        self._sampler, self._messages, self._supervisor = sampler, messages, supervisor
         self._slow: dict[str, float] = {}
         self._links: dict[str, int] = {}
         self._corrected: dict[str, int] = {}
@@ -66,7 +69,7 @@ class Sources:
         self._disk: dict[str, Reason | None] = {}
         self._witnesses = Witnesses(host)
         self._accepted: Accepted | None = None
-        self._run = ""      # systemd's id of the unit's run, as it was told last
+        self._invocation = ""       # as it was told last
 
     def look(self, processes: bool, ask: bool = False) -> Look:
         """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now. ``ask``: whether to ask a
@@ -77,9 +80,7 @@ class Sources:
         conditions: list[Reason] = []
         gpus = self._gpus(conditions)
         events = self._kernel(conditions)
-        if self._target.unit and self._due("unit", _UNIT_EVERY):
-            self._unit = self._unit_state()
-            self._run = self._unit.invocation if self._unit.active else self._run
+        run = self._run()
         if gpus and self._due("links", _LINKS_EVERY):
             for each in gpus:
                 self._narrower(each.bdf)
@@ -91,8 +92,8 @@ class Sources:
             self._accepted = self._reference()
         if self._target.accepted and self._accepted is None and engine.running is not None:
             conditions.append(Reason(Code.NOT_ACCEPTED))
-        self._witnesses.note(self._unit, gpus or (), engine.moved)
-        found = self._witnesses.processes(self._unit) if processes else ()
+        self._witnesses.note(run, gpus or (), engine.moved)
+        found = self._witnesses.processes(run) if processes else ()
         ras, absence = self._witnesses.ras(found) if processes else (None, None)
         sms = self._witnesses.sms() if processes and gpus else ()
         asking = processes and self._witnesses.asking
@@ -102,7 +103,7 @@ class Sources:
         if ask and answer is None:
             self._ask()
         at = time.monotonic()
-        return Look(at, engine, gpus, self._unit, events, (*conditions, *slow), found, at - began, ras, absence, sms,
+        return Look(at, engine, gpus, run, events, (*conditions, *slow), found, at - began, ras, absence, sms,
                     asking, self._accepted, answer, self._canary is not None and self._canary.asking)
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class Sources:
             gpus = accepted.addresses(self._host.list(accepted.GPUS))
         except ProbeError:
             gpus = self._accepted.gpus if self._accepted is not None else ()
-        run = self._run if self._target.unit else None
+        run = self._invocation if self._target.by_unit else None
         held = next((each for each in found if each.holds(self._target.boot_id, run, gpus)), None)
         return self._accepted if held == self._accepted else held
 
@@ -167,19 +168,13 @@ class Sources:
             return ()
         return (*kernel.reasons(new.lines), *([Reason(Code.KMSG_OVERRUN)] if new.overrun else []))
 
-    def _unit_state(self) -> UnitState:
-        argv = ("systemctl", "show", "--property=ActiveState,LoadState,NRestarts,ControlGroup,MainPID,"
-                "ActiveEnterTimestampMonotonic,InvocationID", "--", self._target.unit)
-        try:
-            done = self._host.run(argv, _COMMAND)
-        except ProbeError:
-            return UnitState()
-        told = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
-        numbers = {name: int(text) for name, text in told.items() if text.isascii() and text.isdigit()}
-        entered = numbers.get("ActiveEnterTimestampMonotonic", 0)
-        return UnitState(told.get("ActiveState", ""), numbers.get("NRestarts"), told.get("ControlGroup", ""),
-                         numbers.get("MainPID", 0), told.get("LoadState") != "not-found",
-                         entered / 1e6 if entered else None, told.get("InvocationID", ""))
+    def _run(self) -> Run | None:
+        if self._supervisor is None:
+            return None
+        run = self._supervisor.run()
+        self._invocation = run.invocation if run.phase is not Phase.UNREAD else self._invocation
+        # Where another engine may be asked than this one, its silence says nothing of how long this one loads.
+        return replace(run, entered=None) if self._target.assumed else run
 
     def _narrower(self, bdf: str) -> None:
         """A link that lost lanes since the watch began. Speed falls and rises with the load; lanes do not."""

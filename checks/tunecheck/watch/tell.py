@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from . import culprits
 from .culprits import plain
 from .model import BAD, Claim, Code, Reason, Seen, State
 
-__all__ = ["MEANING", "METRICS", "SCHEMA", "document", "exit_code", "line", "metrics"]
+__all__ = ["MEANING", "METRICS", "SCHEMA", "Watched", "document", "exit_code", "line", "metrics"]
 
 SCHEMA = "tunecheck/watch/1"
 #: What each code says of what it is about; {NAME} stands for a number that was observed.
@@ -20,7 +21,7 @@ MEANING: dict[Code, str] = {
     Code.GPUS_SPINNING: "this GPU only waits for others: 100 % busy, its memory unused, at idle power",
     Code.METRICS_SILENT: "the engine's metrics have given no answer for {seconds:g} s",
     Code.LONG_STEP: "no counter has moved for {seconds:g} s, but a GPU works: a long step",
-    Code.TRACED: "a debugger holds a process of the unit",
+    Code.TRACED: "a debugger holds a process of the engine",
     Code.NO_METRICS: "the engine has no page /metrics: start it with its metrics switched on",
     Code.NO_PROGRESS_YET: "requests run, and no counter has moved in the {seconds:g} s of these looks",
     Code.KEY_REFUSED: "the engine refuses the key: give the right one with --api-key-file",
@@ -31,6 +32,14 @@ MEANING: dict[Code, str] = {
     Code.NVML_STARTS: "no sample of the GPUs yet",
     Code.METRICS_UNREADABLE: "the page /metrics does not hold the counters of vLLM, SGLang or llama.cpp",
     Code.NOT_ANSWERING_YET: "the engine has not answered since the watch began",
+    Code.PROCESS_ENDED: "the process has ended",
+    Code.CONTAINER_STARTING: "the container is started again after its end",
+    Code.CONTAINER_PAUSED: "the container is paused",
+    Code.CONTAINER_STOPPED: "the container does not run",
+    Code.CONTAINER_FAILED: "the container has ended with exit code {exit:g}",
+    Code.CONTAINER_REMOVED: "the container was removed",
+    Code.CONTAINER_RESTARTED: "the container was started again, {restarts:g} times since the watch began",
+    Code.CONTAINER_UNREADABLE: "did not say what the container does",
     Code.UNIT_STARTING: "the unit is starting",
     Code.UNIT_STOPPED: "the unit is not active",
     Code.UNIT_FAILED: "the unit has failed",
@@ -69,6 +78,20 @@ METRICS = {
 }
 
 
+@dataclass(frozen=True)
+class Watched:
+    """The engine as the operator named it: by its address, and by at most one of unit, process and container."""
+
+    url: str
+    unit: str = ""
+    pid: int = 0
+    container: str = ""
+
+    def __str__(self) -> str:
+        return self.unit or (f"process {self.pid}" if self.pid else f"container {self.container}" if self.container
+                             else "")
+
+
 def _message(reason: Reason) -> str:
     text = MEANING[reason.code].format(**dict(reason.numbers))
     return f"{plain(reason.subject)}: {text}" if reason.subject else text
@@ -92,10 +115,11 @@ def line(seen: Seen, at: float) -> str:
     return f"{when} {state}: {'; '.join(messages)}" if messages else f"{when} {state}"
 
 
-def document(seen: Seen, at: float, started: float, unit: str, url: str) -> dict[str, Any]:
+def document(seen: Seen, at: float, started: float, watched: Watched) -> dict[str, Any]:
     """tunecheck/watch/1. ``at`` in seconds since 1970; ``started``: so many seconds ago the state began."""
     return {
-        "schema": SCHEMA, "tunecheck": __version__, "at": round(at, 3), "unit": unit or None, "url": url,
+        "schema": SCHEMA, "tunecheck": __version__, "at": round(at, 3), "unit": watched.unit or None,
+        "pid": watched.pid or None, "container": watched.container or None, "url": watched.url,
         "state": seen.state.value, "for_seconds": round(started, 1), "frozen_seconds": round(seen.frozen, 1),
         "exit_code": exit_code(seen.state),
         "reasons": [{"code": each.code.value, "subject": each.subject, "numbers": dict(each.numbers),

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..host.notify import tell as status
 from ..util.whole_file import emit, write_file
 from .model import Seen
-from .tell import document, line, metrics
+from .tell import Watched, document, line, metrics
 
 __all__ = ["Teller"]
 
@@ -25,8 +25,8 @@ class Teller:
     """What is told of each look. A disk that is full or a file that cannot be written does not end the watch: that is
     one of the things it is there for."""
 
-    def __init__(self, as_json: bool, prometheus_to: str | None, unit: str, url: str) -> None:
-        self._as_json, self._prometheus_to, self._unit, self._url = as_json, prometheus_to, unit, url
+    def __init__(self, as_json: bool, prometheus_to: str | None, watched: Watched) -> None:
+        self._as_json, self._prometheus_to, self._watched = as_json, prometheus_to, watched
         self._shown: Seen | None = None
         self._written: float | None = None
         self._failed: set[str] = set()
@@ -36,8 +36,7 @@ class Teller:
         now, at = time.monotonic(), time.time()
         if _changed(self._shown, seen):
             self._shown, self._written = seen, None
-            text = json.dumps(document(seen, at, now - seen.since, self._unit, self._url)) if self._as_json else \
-                line(seen, at)
+            text = json.dumps(document(seen, at, now - seen.since, self._watched)) if self._as_json else line(seen, at)
             self._try("standard output", lambda: emit(f"{text}\n"))
             status(line(seen, at))
         target = self._prometheus_to

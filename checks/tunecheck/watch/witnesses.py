@@ -16,8 +16,8 @@ from ..host.nccl_ras import RasQuestion, where
 from ..host.nvml_samples import GpuSample
 from ..model.absence import Absence
 from ..parsers.nvidia.nccl_ras import Ras, parse
-from .model import Process, UnitState
-from .processes import in_group, of_group, process
+from .model import Phase, Process, Run
+from .processes import belongs, of_group, of_run, process
 
 __all__ = ["Witnesses", "ask"]
 
@@ -27,14 +27,14 @@ _MOST = 64
 
 
 class Witnesses:
-    """``unit`` and ``gpus`` are the newest that are known."""
+    """``run`` and ``gpus`` are the newest that are known. A ``run`` of None: nobody is asked of it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._known: dict[int, Process] = {}
         self._gone: dict[int, float | None] = {}        # what the counters said when it was missed first
         self._since: dict[int, float] = {}              # when it was seen first
-        self._unit: UnitState | None = None             # as systemd told it last
+        self._run: Run | None = None                    # as it was told last
         self._noted: float | None = None
         self._listed: frozenset[int] = frozenset()
         self._question: RasQuestion | None = None
@@ -45,12 +45,12 @@ class Witnesses:
         self._sms: tuple[tuple[str, float], ...] = ()
         self._sms_asked: float | None = None
 
-    def note(self, unit: UnitState | None, gpus: Sequence[GpuSample], moved: float | None) -> None:
+    def note(self, run: Run | None, gpus: Sequence[GpuSample], moved: float | None) -> None:
         """Who computes. One that is gone is forgotten when the engine has moved without it. ``moved``: what the
         counters sum up to, None where they say nothing."""
-        now, before, unit = time.monotonic(), self._unit, self._told(unit)
-        if (unit.invocation if unit else "") != (before.invocation if before else ""):
-            # What systemd says is read more seldom: who was seen just now may be of this run.
+        now, before, run = time.monotonic(), self._run, self._told(run)
+        if (run.invocation if run else "") != (before.invocation if before else ""):
+            # What the supervisor says is read more seldom: who was seen just now may be of this run.
             self._known = {pid: each for pid, each in self._known.items() if now - self._since[pid] < _NOTE_EVERY}
             self._gone = {pid: then for pid, then in self._gone.items() if pid in self._known}
             self._noted = None
@@ -62,9 +62,9 @@ class Witnesses:
         for gpu in gpus:
             for pid in gpu.pids:
                 on.setdefault(pid, []).append(gpu.bdf)
-        # Without a unit they are whoever computes here; of another unit's nothing is kept.
+        # Without a supervisor they are whoever computes here; of anybody else nothing is kept.
         found = {pid: named for pid, where_on in list(on.items())[:_MOST]
-                 if (unit is None or in_group(self._host, pid, unit.cgroup))
+                 if (run is None or belongs(self._host, pid, run))
                  and (named := self._named(pid, tuple(where_on))) is not None}
         for pid in self._known.keys() - found.keys():
             self._gone.setdefault(pid, moved)
@@ -76,11 +76,11 @@ class Witnesses:
         self._known.update(found)
         self._since = {pid: self._since.get(pid, now) for pid in self._known}
 
-    def _told(self, unit: UnitState | None) -> UnitState | None:
-        """As it was told last, where systemd gives no answer now."""
-        if unit is None or unit.active or self._unit is None:
-            self._unit = unit
-        return self._unit
+    def _told(self, run: Run | None) -> Run | None:
+        """As it was told last, where the supervisor gives no answer now."""
+        if run is None or run.phase is not Phase.UNREAD or self._run is None:
+            self._run = run
+        return self._run
 
     def _named(self, pid: int, gpus: tuple[str, ...]) -> Process | None:
         found = process(self._host, pid)
@@ -88,11 +88,11 @@ class Witnesses:
             return None
         return replace(found, engine_pid=_inner(self._host, pid), gpus=gpus)
 
-    def processes(self, unit: UnitState | None) -> tuple[Process, ...]:
-        """All of the unit, and whoever computed: state X for who is gone."""
-        unit = self._told(unit)
+    def processes(self, run: Run | None) -> tuple[Process, ...]:
+        """All of the engine, and whoever computed: state X for who is gone."""
+        run = self._told(run)
         found = {each.pid: replace(each, engine_pid=_inner(self._host, each.pid))
-                 for each in of_group(self._host, unit.cgroup if unit is not None else "")}
+                 for each in (of_run(self._host, run) if run is not None else ())}
         for pid, known in self._known.items():
             now = found.get(pid) or process(self._host, pid)
             # An id that somebody else has by now is of one that is gone.
@@ -182,7 +182,7 @@ def ask(host: Host, group: str) -> str:
 
 
 def _whom(processes: Sequence[Process]) -> int | None:
-    """Whose network is entered: a process that computes, before one that only belongs to the unit."""
+    """Whose network is entered: a process that computes, before one that only belongs to it."""
     alive = [each for each in processes if each.state not in "ZX"]
     return next((each.pid for each in alive if each.gpus), alive[-1].pid if alive else None)
 

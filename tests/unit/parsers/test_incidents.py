@@ -97,7 +97,8 @@ def test_a_damaged_line_is_counted_and_spoils_no_other(other: str) -> None:
 def test_a_file_without_a_line_has_lost_one(empty: str) -> None:
     """The first line makes it. Without any file there was no incident."""
     assert (found(empty).damaged, found(empty).damaged_at) == (1, None) and found() == Journal()
-    assert found(text(record(Step.SERVING, NOW - 5)), empty).damaged == 1
+    told = found(text(record(Step.SERVING, NOW - 5)), empty)
+    assert (told.damaged, told.damaged_in) == (1, (1,)) and found(empty, empty).damaged_in == (0, 1)
 
 
 def test_when_a_damaged_line_was_written() -> None:

@@ -18,6 +18,7 @@ from tests.unit.watch.test_sources import _Host
 from tunecheck.serving import accepted
 from tunecheck.watch.model import Code
 from tunecheck.watch.sources import Sources, Target
+from tunecheck.watch.unit import Unit
 
 pytest.importorskip("xllamacpp")
 
@@ -51,8 +52,9 @@ def test_what_is_kept_is_of_this_run_alone() -> None:
     with served() as server:
         def look(run: str) -> tuple[bool, bool]:
             host.runs["systemctl"] = f"ActiveState=active\nControlGroup=/x\nMainPID=1\nInvocationID={run}\n"
-            target = Target(server.url, "x.service", accepted=accepted.PATH, boot_id="b")
-            seen = Sources(host, target, None, None).look(False)        # type: ignore[arg-type]
+            target = Target(server.url, accepted=accepted.PATH, by_unit=True, boot_id="b")
+            unit = Unit(host, "x.service")      # type: ignore[arg-type]
+            seen = Sources(host, target, None, None, None, unit).look(False)        # type: ignore[arg-type]
             return seen.accepted is not None, any(each.code is Code.NOT_ACCEPTED for each in seen.conditions)
 
         assert look("run1") == (True, False)

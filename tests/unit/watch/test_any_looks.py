@@ -16,10 +16,11 @@ from tunecheck.model.absence import Absence
 from tunecheck.parsers.nvidia.nccl_ras import parse
 from tunecheck.serving.accepted import Accepted
 from tunecheck.watch.judge import Judge
-from tunecheck.watch.model import Answer, Code, Limits, Look, Process, Reason, State, UnitState
+from tunecheck.watch.model import Answer, Code, Limits, Look, Process, Reason, Run, State
 from tunecheck.watch.progress import engine_of_page
+from tunecheck.watch.run import Phase as RunPhase
 from tunecheck.watch.schema import SCHEMAS
-from tunecheck.watch.tell import document, exit_code, line, metrics
+from tunecheck.watch.tell import Watched, document, exit_code, line, metrics
 
 _WORDS = st.text(max_size=8) | st.sampled_from(["", '"', "\\", "\n", "\x1b[31m", "0000:03:00.0", "a,b}"])
 _VALUES = st.sampled_from(["0", "1", "7", "250", "1e15", "1e308", "1e309", "-1", "NaN", "+Inf", "x", "\u0661", "0.5"])
@@ -41,9 +42,11 @@ _GPUS = st.none() | st.lists(st.builds(
     _NUMBERS, _NUMBERS, _NUMBERS, st.booleans(), st.sampled_from(["", "", "", "GPU_IS_LOST", "Unknown Error"]), _WORDS,
     st.lists(st.integers(0, 5), max_size=3).map(tuple)), max_size=3).map(tuple)
 _UNITS = st.none() | st.builds(
-    UnitState, st.sampled_from(["active", "active", "activating", "failed", "inactive", "", "maintenance"]),
-    st.none() | st.integers(0, 3), _WORDS, st.integers(0, 2), st.booleans(), st.none() | st.floats(0, 1e9),
-    st.sampled_from(["", "a", "b"]))
+    Run, st.sampled_from([RunPhase.RUNS, *RunPhase]), st.none() | st.builds(Reason, st.sampled_from(
+        [Code.UNIT_FAILED, Code.CONTAINER_PAUSED, Code.PROCESS_ENDED]), _WORDS),
+    st.none() | st.integers(0, 3), _WORDS, st.integers(0, 2), st.sampled_from(["", "7"]),
+    st.none() | st.floats(0, 1e9), st.sampled_from(["", "a", "b"]),
+    st.sampled_from([Code.UNIT_RESTARTED, Code.CONTAINER_RESTARTED]))
 _EVENTS = st.lists(st.builds(Reason, st.sampled_from([Code.GPU_GONE, Code.HUNG_TASK, Code.OOM_KILL, Code.DISK_LOW]),
                              _WORDS, st.just((("free_bytes", 1.0),))), max_size=3).map(tuple)
 _PROCESSES = st.lists(st.builds(Process, st.integers(0, 5), _WORDS, st.sampled_from([*"RSDZTtXI", ""]),
@@ -76,7 +79,7 @@ def test_any_looks_have_a_verdict_and_a_document(looks: list[tuple[Any, ...]], f
         seen = judge.judge(Look(at, engine, gpus, unit, events, (), processes, took, ras, absence,
                                 (("0000:03:00.0", 100.0), ("0000:04:00.0", 3.0)), asking, found, told, asked))
         assert seen.state in State and isinstance(judge.curious, bool) and isinstance(judge.near, bool)
-        text = json.dumps(document(seen, at, at - seen.since, "x.service", "http://127.0.0.1:1"))
+        text = json.dumps(document(seen, at, at - seen.since, Watched("http://127.0.0.1:1", "x.service")))
         told_again = json.loads(text, parse_constant=_finite)
         schema.validate(told_again)
         assert told_again["exit_code"] == exit_code(seen.state) == {

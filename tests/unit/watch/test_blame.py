@@ -13,7 +13,7 @@ from tests.unit.watch.test_judge import BOTH_SPIN, DECODES, LIMITS, SPINS, Night
 from tunecheck.parsers.nvidia.nccl_ras import parse
 from tunecheck.watch import blame, culprits
 from tunecheck.watch.model import Claim, Code, Culprit, Kind, Process, Seen, State, Witness
-from tunecheck.watch.tell import document, line
+from tunecheck.watch.tell import Watched, document, line
 
 #: A container's ids are others than this machine's.
 RANKS = (Process(501, "VLLM::Worker_TP0", "R", 1317, ("0000:03:00.0",)),
@@ -30,7 +30,7 @@ def test_who_is_behind_in_a_collective() -> None:
     seen = _stall(processes=RANKS, ras=parse(OUT_OF_STEP))
     assert seen.culprit == Culprit(501, "VLLM::Worker_TP0", "", 0, "0000:03:00.0", "", "AllReduce", (Witness.RAS,),
                                    (Kind.BEHIND,))
-    told = document(seen, 1.0, 1.0, "", "")
+    told = document(seen, 1.0, 1.0, Watched(""))
     assert told["claims"][0]["launched"] == 224 and told["claims"][0]["others_launched"] == 226
     assert told["culprit"]["rank"] == 0 and culprits.named(seen.culprit) in line(seen, 1.0)
     assert re.search(r"\b0\b.*\b501\b", culprits.named(seen.culprit)), "rank and process"

@@ -16,7 +16,7 @@ import pytest
 from tests.engine import models
 from tests.unit.serving.engines import engine
 from tests.unit.watch.served import Watching, tells
-from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, RESTS
+from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, RESTS, unit_is
 
 from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.model.absence import Absence
@@ -24,7 +24,7 @@ from tunecheck.serving import accepted
 from tunecheck.serving.accepted import Accepted, Question
 from tunecheck.watch.canary import Canary
 from tunecheck.watch.judge import Judge
-from tunecheck.watch.model import Answer, Code, Engine, Limits, Look, Seen, State, UnitState
+from tunecheck.watch.model import Answer, Code, Engine, Limits, Look, Run, Seen, State
 
 EVERY = 900.0
 NO_METRICS = Engine(absence=Absence.NOT_SUPPORTED, code=Code.NO_METRICS)
@@ -34,7 +34,7 @@ HTML = Engine(absence=Absence.NOT_UNDERSTOOD, code=Code.METRICS_UNREADABLE)
 class Night:
     """Looks, one a second, and whoever answers questions: each takes three seconds."""
 
-    def __init__(self, answers: Answer = Answer.RIGHT, unit: UnitState | None = ACTIVE) -> None:
+    def __init__(self, answers: Answer = Answer.RIGHT, unit: Run | None = ACTIVE) -> None:
         self.judge, self.at, self.unit, self.answers = Judge(Limits(canary=EVERY)), 1000.0, unit, answers
         self.asked: list[float] = []
         self.busy: list[int] = []
@@ -148,7 +148,7 @@ def test_a_late_answer_of_gpus_that_work_is_none() -> None:
 
 def test_it_is_not_asked_while_the_unit_starts_or_is_down() -> None:
     for active in ("activating", "failed", "inactive", ""):
-        night = Night(unit=UnitState(active))
+        night = Night(unit=unit_is(active))
         night.go(2 * 3600, NO_METRICS)
         assert night.asked == [], active
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.unit.host.nvml_box import library
 from tests.unit.watch.served import ROOT, Watching, served
-from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, LIMITS, RESTS, SILENT, SPINS, Night, _codes
+from tests.unit.watch.test_judge import ACTIVE, BOTH_SPIN, DECODES, LIMITS, RESTS, SILENT, SPINS, Night, _codes, unit_is
 from tests.unit.watch.test_sources import _Host, _Sampler, _sources
 from tests.unit.watch.test_watch import FAST, _once
 
@@ -29,7 +29,7 @@ from tunecheck.host.nvml_samples import GpuSample, NvmlSampler
 from tunecheck.model.absence import Absence
 from tunecheck.watch import kernel
 from tunecheck.watch.judge import Judge
-from tunecheck.watch.model import BAD, Code, Engine, Look, Process, Reason, State, UnitState
+from tunecheck.watch.model import BAD, Code, Engine, Look, Process, Reason, Run, State
 from tunecheck.watch.progress import engine_of_page
 
 # ---- a stall that is not noticed -----------------------------------------------------------------------------------
@@ -126,16 +126,16 @@ def test_09_a_unit_that_starts_again_and_again_is_not_loading_for_ever() -> None
     """docs/watch.md: 'for an hour at most'. systemd says activating (auto-restart) all night."""
     night = Night()
     for turn in range(400):
-        night.unit = UnitState("activating", turn)
+        night.unit = unit_is("activating", turn)
         night.go(20, engine=SILENT, gpus=RESTS)
     assert night.all[-1].state is not State.LOADING
 
 
 # ---- an alarm where there is nothing -------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("units", [(replace(ACTIVE, restarts=1, main_pid=2),), (replace(ACTIVE, main_pid=2),)],
+@pytest.mark.parametrize("units", [(replace(ACTIVE, restarts=1, main=2),), (replace(ACTIVE, main=2),)],
                          ids=["systemd restarted it", "somebody restarted it"])
-def test_10_an_engine_that_loads_after_a_restart_is_no_stall(units: tuple[UnitState, ...]) -> None:
+def test_10_an_engine_that_loads_after_a_restart_is_no_stall(units: tuple[Run, ...]) -> None:
     """A unit that is active at once, as a container's is; its weights load for ten minutes."""
     night = Night()
     night.go(600)
@@ -147,11 +147,11 @@ def test_10_an_engine_that_loads_after_a_restart_is_no_stall(units: tuple[UnitSt
 def test_11_a_unit_that_was_stopped_for_a_night_has_its_time_to_load() -> None:
     night = Night()
     night.go(600)
-    night.unit = UnitState("inactive")
+    night.unit = unit_is("inactive")
     night.go(5000, engine=SILENT, gpus=RESTS)
-    night.unit = UnitState("activating")
+    night.unit = unit_is("activating")
     night.go(5, engine=SILENT, gpus=RESTS)
-    night.unit = replace(ACTIVE, main_pid=2)
+    night.unit = replace(ACTIVE, main=2)
     night.go(60, engine=SILENT, gpus=RESTS)
     assert State.STALLED not in night.states
 
@@ -464,7 +464,7 @@ def test_36_a_unit_that_does_not_exist_is_told_as_that() -> None:
     """systemctl show says inactive and LoadState=not-found: a typing error reads as an outage."""
     host = _Host()
     host.runs["systemctl"] = "ActiveState=inactive\nNRestarts=0\nControlGroup=\nMainPID=0\nLoadState=not-found\n"
-    unit = _sources(host, unit="typo.service").look(False).unit
+    unit = _sources(host, unit="typo.service").look(False).run
     assert unit is not None and _codes(Judge(LIMITS).judge(Look(1.0, SILENT, None, unit))) != {Code.UNIT_STOPPED}
 
 

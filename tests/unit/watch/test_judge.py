@@ -19,16 +19,18 @@ from tunecheck.watch.model import (
     Kind,
     Limits,
     Look,
+    Phase,
     Process,
     Reason,
+    Run,
     Seen,
     State,
-    UnitState,
     Witness,
 )
+from tunecheck.watch.unit import _PHASES
 
 LIMITS = Limits()
-ACTIVE = UnitState("active", 0, "/system.slice/x.service", 1)
+ACTIVE = Run(Phase.RUNS, None, 0, "/system.slice/x.service", 1)
 #: As measured on 2 x H200 (limit 700 W): decoding, a collective that nobody ends, idle contexts.
 DECODES = tuple(GpuSample(f"0000:0{n}:00.0", 95, 40, 345_000, 700_000, 0, 50) for n in (3, 4))
 SPINS = (GpuSample("0000:03:00.0", 100, 0, 125_000, 700_000, 0, 50), GpuSample("0000:04:00.0", 0, 0, 127_000, 700_000))
@@ -37,10 +39,16 @@ RESTS = tuple(GpuSample(f"0000:0{n}:00.0", 0, 0, 126_000, 700_000, 0, 40) for n 
 SILENT = Engine(absence=Absence.TIMED_OUT)
 
 
+def unit_is(active: str, restarts: int | None = None) -> Run:
+    """What is told of a unit by systemd's word for it; "": no answer."""
+    phase, code = _PHASES[active] if active else (Phase.UNREAD, Code.UNIT_UNREADABLE)
+    return Run(phase, Reason(code) if code else None, restarts)
+
+
 class Night:
     """Looks, one a second."""
 
-    def __init__(self, unit: UnitState | None = ACTIVE) -> None:
+    def __init__(self, unit: Run | None = ACTIVE) -> None:
         self.judge, self.at, self.moved, self.unit = Judge(LIMITS), 1000.0, 0.0, unit
         self.all: list[Seen] = []
 
@@ -188,12 +196,12 @@ def test_an_engine_that_never_answered_and_that_no_unit_starts_is_not_known() ->
     ("activating", State.LOADING), ("inactive", State.STOPPED), ("failed", State.STOPPED), ("deactivating",
                                                                                           State.STOPPED)])
 def test_what_systemd_says_of_the_unit(active: str, state: State) -> None:
-    night = Night(UnitState(active))
+    night = Night(unit_is(active))
     assert night.go(3, engine=SILENT).state is state
 
 
 def test_a_unit_that_systemd_does_not_tell_of_changes_nothing() -> None:
-    night = Night(UnitState())
+    night = Night(unit_is(""))
     seen = night.go(10)
     assert seen.state is State.SERVING and _codes(seen) == {Code.UNIT_UNREADABLE}
 
@@ -284,6 +292,15 @@ def test_a_brake_counts_when_it_stays() -> None:
     assert night.go(10, gpus=braked).state is State.DEGRADED
     # A power cap and idle clocks (bits 0x4 and 0x1) are how boards work.
     assert Night().go(60, gpus=(replace(DECODES[0], throttle=0x5),)).state is State.SERVING
+
+
+def test_a_count_of_restarts_that_is_set_back_is_no_new_start() -> None:
+    """`systemctl reset-failed` beside an engine that hangs: it is no engine that loads."""
+    night = Night(replace(ACTIVE, restarts=3))
+    night.go(5)
+    night.unit = ACTIVE
+    seen = night.go(60, engine=SILENT)
+    assert seen.state is State.STALLED and Code.METRICS_SILENT in _codes(seen)
 
 
 def test_a_unit_that_systemd_started_again_is_told() -> None:

@@ -16,8 +16,9 @@ from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.model.absence import Absence
 from tunecheck.serving import accepted
 from tunecheck.watch import blame, witnesses
-from tunecheck.watch.model import Code, Engine, Part, Reason, State, UnitState
+from tunecheck.watch.model import Code, Engine, Part, Phase, Reason, Run, State
 from tunecheck.watch.sources import Sources, Target
+from tunecheck.watch.unit import Unit
 from tunecheck.watch.witnesses import Witnesses
 
 STARTS = (Reason(Code.NVML_STARTS),)
@@ -65,10 +66,13 @@ def _kept(**more: Any) -> bytes:
 
 
 def _looks(host: _Host) -> Any:
-    found = Sources(host, Target("http://127.0.0.1:1", "x.service", accepted="/run/a.json", boot_id="b"), None, None)
+    unit = Unit(host, "x.service")
+    found = Sources(host, Target("http://127.0.0.1:1", accepted="/run/a.json", by_unit=True, boot_id="b"), None, None,
+                    None, unit)
 
     def look() -> Any:
         found._slow.clear()
+        unit._next = 0.0
         return found.look(False)
 
     return look
@@ -154,7 +158,7 @@ class _Box(_Host):
 
 
 GPUS = (GpuSample("0000:03:00.0", pids=(77, 88)),)
-OURS = UnitState("active", 0, "/x", 1, invocation="run1")
+OURS = Run(Phase.RUNS, None, 0, "/x", 1, invocation="run1")
 
 
 @pytest.fixture
@@ -170,8 +174,8 @@ def test_who_ended_is_known_where_systemd_gives_no_answer() -> None:
     found.note(OURS, GPUS, 1.0)
     host.gone(77)
     for _ in range(3):
-        found.note(UnitState(), (GpuSample("0000:03:00.0", pids=(88,)),), 1.0)
-    told = found.processes(UnitState())
+        found.note(Run(), (GpuSample("0000:03:00.0", pids=(88,)),), 1.0)
+    told = found.processes(Run())
     assert [(each.pid, each.state) for each in told] == [(77, "X")]
 
 

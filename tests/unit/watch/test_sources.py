@@ -15,8 +15,9 @@ from tunecheck.host.live import LiveHost
 from tunecheck.host.nvml_samples import GpuSample, Sample
 from tunecheck.model.absence import Absence
 from tunecheck.watch import kernel
-from tunecheck.watch.model import Code, Reason, UnitState
+from tunecheck.watch.model import Code, Phase, Reason, Run
 from tunecheck.watch.sources import Sources, Target
+from tunecheck.watch.unit import Unit
 
 XID = "[  100.000000] NVRM: Xid (PCI:0000:03:00): {code}, pid=77, name=python, text"
 
@@ -121,7 +122,8 @@ class _Sampler:
 
 
 def _sources(host: _Host, sampler: Any = None, unit: str = "x.service") -> Sources:
-    return Sources(host, Target("http://127.0.0.1:9", unit, paths=("/",)), sampler, None)      # type: ignore[arg-type]
+    target = Target("http://127.0.0.1:9", paths=("/",))
+    return Sources(host, target, sampler, None, None, Unit(host, unit))     # type: ignore[arg-type]
 
 
 def test_the_unit_and_the_processes_of_its_container() -> None:
@@ -133,7 +135,7 @@ def test_the_unit_and_the_processes_of_its_container() -> None:
                    "/proc/7/stat": b"garbage"}
     host.folders[group] = ["cgroup.procs", "libpod-payload-1", "memory.stat"]
     look = _sources(host).look(processes=True)
-    assert look.unit == UnitState("active", 2, "/system.slice/x.service", 5)
+    assert look.run == Run(Phase.RUNS, None, 2, "/system.slice/x.service", 5)
     assert [(each.pid, each.name, each.state) for each in look.processes] == [
         (5, "VLLM::Worker (TP) 0", "D"), (6, "evil\x1b[2J", "T")]
 
@@ -147,7 +149,7 @@ def test_a_control_group_that_is_none_is_not_followed(group: str) -> None:
 
 
 def test_a_systemd_that_hangs_is_a_unit_of_which_nothing_is_known() -> None:
-    assert _sources(_Host()).look(processes=True).unit == UnitState()
+    assert _sources(_Host()).look(processes=True).run == Run(Phase.UNREAD, Reason(Code.UNIT_UNREADABLE))
 
 
 def test_a_link_that_lost_lanes_since_the_watch_began() -> None:

@@ -21,7 +21,7 @@ from tests.unit.watch.served import ROOT, Watching, served, tells
 
 from tunecheck.app.schemas import SCHEMAS
 from tunecheck.watch.model import Code, Engine, Reason, Seen, State
-from tunecheck.watch.tell import MEANING, METRICS, document, exit_code, line, metrics
+from tunecheck.watch.tell import MEANING, METRICS, Watched, document, exit_code, line, metrics
 
 FAST = ("--interval", "0.2s", "--stall", "2s", "--spin", "1s", "--silent", "2s")
 
@@ -209,7 +209,7 @@ def test_every_code_has_words_that_its_numbers_fill_and_stands_on_the_page() -> 
 
 def test_a_foreign_name_reaches_no_terminal_as_it_is() -> None:
     seen = Seen(State.DEGRADED, 0.0, (Reason(Code.OOM_KILL, "evil\x1b[2J 1"),), engine=Engine(1, 0, 1.0))
-    for text in (line(seen, 0.0), metrics(seen, 0.0), json.dumps(document(seen, 0.0, 0.0, "", "http://127.0.0.1:1"))):
+    for text in (line(seen, 0.0), metrics(seen, 0.0), json.dumps(document(seen, 0.0, 0.0, Watched("http://127.0.0.1:1")))):
         assert "\x1b" not in text
 
 

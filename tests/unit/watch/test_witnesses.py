@@ -17,7 +17,7 @@ from tunecheck.host.live import LiveHost
 from tunecheck.host.nvml_samples import GpuSample
 from tunecheck.model.absence import Absence
 from tunecheck.watch import witnesses
-from tunecheck.watch.model import Process, UnitState
+from tunecheck.watch.model import Phase, Process, Run
 from tunecheck.watch.witnesses import Witnesses, ask
 
 
@@ -76,19 +76,19 @@ def test_a_new_run_of_the_unit_has_no_dead_of_the_last_one(host: LiveHost, ranks
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
     found = Witnesses(host)
     group = Path(f"/proc/{ranks[0].pid}/cgroup").read_text().splitlines()[0].split(":", 2)[2]
-    found.note(UnitState("active", cgroup=group, invocation="a"), _on(*ranks), 7.0)
+    found.note(Run(Phase.RUNS, cgroup=group, invocation="a"), _on(*ranks), 7.0)
     assert len([each for each in found.processes(None) if each.gpus]) == 2
-    found.note(UnitState("active", cgroup=group, invocation="b"), (), 7.0)
+    found.note(Run(Phase.RUNS, cgroup=group, invocation="b"), (), 7.0)
     assert len([each for each in found.processes(None) if each.gpus]) == 2, "they may be of the new run"
     monkeypatch.setattr(witnesses, "_NOTE_EVERY", 0.0)
-    found.note(UnitState("active", cgroup=group, invocation="c"), (), 7.0)
+    found.note(Run(Phase.RUNS, cgroup=group, invocation="c"), (), 7.0)
     assert found.processes(None) == ()
 
 
 def test_a_process_of_somebody_else_is_none_of_the_engine(host: LiveHost,
                                                           ranks: list[subprocess.Popen[bytes]]) -> None:
     found = Witnesses(host)
-    found.note(UnitState("active", cgroup="/system.slice/not-there.service"), _on(*ranks), 7.0)
+    found.note(Run(Phase.RUNS, cgroup="/system.slice/not-there.service"), _on(*ranks), 7.0)
     assert found.processes(None) == ()
 
 

@@ -43,9 +43,9 @@ class UnitState:
 @dataclass(frozen=True)
 class Incidents:
     """``found``: the newest incidents, oldest first; ``cut``: there are earlier ones. ``damaged``, ``damaged_at``:
-    lines that cannot be read (parsers/text/incidents.py). ``now``: the box's clock, in seconds since 1970.
-    ``watched``: the watch is installed. ``units``: of incidents that may not be over, and the recovery's; one that
-    systemd did not tell is not in it."""
+    lines that cannot be read (parsers/text/incidents.py); ``damaged_in``: the files that hold them. ``now``: the box's
+    clock, in seconds since 1970. ``watched``: the watch is installed. ``units``: of incidents that may not be over, and
+    the recovery's; one that systemd did not tell is not in it."""
 
     found: tuple[Incident, ...]
     cut: bool
@@ -54,6 +54,7 @@ class Incidents:
     now: float | None
     watched: Fact[bool]
     units: dict[str, UnitState] = field(default_factory=dict)
+    damaged_in: tuple[str, ...] = ()
 
 
 def incidents(host: Host) -> Fact[Incidents]:
@@ -66,16 +67,17 @@ def incidents(host: Host) -> Fact[Incidents]:
             # Not a recording of before it was asked for: a part of the answers is lost.
             return absent(unread.source, Absence.INCOMPLETE.because(f"incomplete: {unread.reason}"))
         return absent(unread.source, unread.reason or Absence.NOT_READ)
-    texts = [end.value[0] for end in ends if end.value is not None]
+    texts = {path: end.value[0] for path, end in zip(PATHS, ends, strict=True) if end.value is not None}
     if not texts:
         return known(Incidents((), False, 0, None, None, watched), PATHS[0])
     from ...parsers.text.incidents import read  # most boxes never had one
 
     now, booted = _clock(host)
-    found = read(texts, now, booted, text(host, "/proc/sys/kernel/random/boot_id").value or "")
+    found = read(tuple(texts.values()), now, booted, text(host, "/proc/sys/kernel/random/boot_id").value or "")
     cut = found.cut or any(end.value is not None and end.value[1] for end in ends)
-    return known(Incidents(found.found, cut, found.damaged, found.damaged_at, now, watched, _units(host, found.found)),
-                 PATHS[0])
+    paths = tuple(texts)
+    return known(Incidents(found.found, cut, found.damaged, found.damaged_at, now, watched, _units(host, found.found),
+                           tuple(paths[number] for number in found.damaged_in)), PATHS[0])
 
 
 def _installed(host: Host) -> Fact[bool]:

@@ -61,21 +61,24 @@ class Incident:
 
 @dataclass(frozen=True)
 class Journal:
-    """The newest incidents, oldest first. ``cut``: there may be earlier ones. ``damaged``: lines that cannot be read,
-    and ``damaged_at``: when the newest of them was written at the latest, None where no line behind it tells."""
+    """The newest incidents, oldest first. ``cut``: there may be earlier ones. ``damaged``: lines that cannot be read;
+    ``damaged_at``: when the newest of them was written at the latest, None where no line behind it tells;
+    ``damaged_in``: which of the texts hold them, by their places in what was read."""
 
     found: tuple[Incident, ...] = ()
     cut: bool = False
     damaged: int = 0
     damaged_at: float | None = None
+    damaged_in: tuple[int, ...] = ()
 
 
 def read(texts: Sequence[str], now: float | None, booted: float | None, boot_id: str) -> Journal:
     """Return what the ``texts`` of the journal tell: each of a file that is there. ``now``, ``booted``: seconds since
     1970, None where that is not known; ``boot_id``: of this boot, "" where it is not known. Never raises."""
     lines: dict[str, list[dict[str, Any]]] = {}
-    damaged, damaged_at = 0, 0.0
-    for text in texts:
+    damaged, damaged_at, damaged_in = 0, 0.0, list[int]()
+    for number, text in enumerate(texts):
+        before = damaged
         if not text.strip():    # it was made for a line, which is lost
             damaged, damaged_at = damaged + 1, _NEVER
         later: float | None = None      # no line is older than one behind it
@@ -96,12 +99,13 @@ def read(texts: Sequence[str], now: float | None, booted: float | None, boot_id:
                 at = min(max(record["at"], booted), now)
             record["at"] = later = later if at is None else at
             records.append(record)
+        damaged_in += [number] if damaged > before else []
         for record in reversed(records):
             lines.setdefault(record["incident"], []).append(record)
     found = [_incident(name, records) for name, records in lines.items()]
     found.sort(key=lambda each: _NEVER if each.begun is None else each.begun)
     return Journal(tuple(found[-MOST:]), len(found) > MOST, damaged,
-                   None if not damaged or damaged_at == _NEVER else damaged_at)
+                   None if not damaged or damaged_at == _NEVER else damaged_at, tuple(damaged_in))
 
 
 def _time(at: float, now: float | None) -> float | None:

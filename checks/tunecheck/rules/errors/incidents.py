@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...facts.runtime.incidents import PATHS, RECOVER, Incidents
+from ...model.command import run
 from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ...parsers.text.incidents import WAITS, Incident
@@ -46,8 +47,6 @@ _FIX = {
     "not-ended": Remedy.typed(f"`sudo systemctl start tunecheck-recover` takes it up where it was left; {_LIST}"),
     "under-way": Remedy.typed("wait for its end: `systemctl status tunecheck-recover`"),
     "again": Remedy.typed(f"find the cause: {_LIST}"),
-    "damaged": Remedy.typed("look at what is left of them (`sudo tail -n 20 {path}`), and delete them, or the file "
-                            "where it is empty", path=PATHS[0]),
 }
 
 
@@ -70,9 +69,12 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _past(told, past, source)
     if told.damaged and _recent(told, told.damaged_at):
         lines = "1 line" if told.damaged == 1 else f"{told.damaged} lines"
+        files = told.damaged_in or PATHS        # snapshots of earlier releases do not say which
+        fix = Remedy.of("look at what is left of them (", run("sudo tail -n 20", *files),
+                        "), and delete them, or the file where it is empty")
         yield Finding(_ID, "damaged", "journal", "unknown", "behaviour",
                       f"{lines} of the journal of incidents cannot be read, and may hold an incident",
-                      str(told.damaged), evidence=source, remedy=_FIX["damaged"])
+                      str(told.damaged), evidence=files, remedy=fix)
     elif not past and not open_:
         yield _none(told, source)
 
