@@ -155,15 +155,18 @@ def _trial_by_hand(box: Box, fault: str, rank: int) -> dict[str, Any]:
             os.kill(pid, number)
         else:
             box.ask("fault", str(rank), str(word))
-        told = watching.until("stalled", 30)
+        told = last = watching.until("stalled", 30)
+        # Who is to blame may be told a little later: NVML and NCCL are asked where a stall is near.
+        while last and last[1]["culprit"] is None and (more := watching.until("stalled", 12)):
+            last = more
     finally:
         watching.end()
-    culprit = told[1]["culprit"] if told else None
     box.ask("kill", UNIT)
     _until(lambda: "ActiveState=failed" in box.ask("show", UNIT), 30)
     box.ask("start", UNIT)
-    served = _until(lambda: box.serves() and box.ranks()["pids"][rank] != pid, 90)
+    served, culprit = _until(lambda: box.serves() and box.ranks()["pids"][rank] != pid, 90), last and last[1]["culprit"]
     return {"fault": fault, "rank": rank, "noticed": told and round(told[0] - begun, 2), "culprit": culprit,
+            "named": last and round(last[0] - begun, 2),
             "codes": told and [each["code"] for each in told[1]["reasons"]], "started_again": served,
             "blamed": None if culprit is None else culprit["pid"] == pid and culprit["rank"] in (None, rank)}
 
