@@ -31,7 +31,7 @@ class Flaw(Enum):
     #: Somebody else than its owner could have written it.
     UNTRUSTED = "untrusted"
     NOT_JSON = "not-json"
-    #: JSON, and of something else.
+    #: Well-formed, and of something else.
     OTHER_KIND = "other-kind"
     OTHER_SCHEMA = "other-schema"
     #: It has a field that this release does not know.
@@ -86,6 +86,10 @@ class Misuse(Enum):
     CLOSED = "closed"
     #: Another machine, or a box without what the call is about.
     OTHER_MACHINE = "other-machine"
+    #: Another process is at it, and has not ended.
+    IN_USE = "in-use"
+    #: A Python package that this call needs is not installed.
+    NO_PACKAGE = "no-package"
 
 
 class SpecError(TunecheckError):

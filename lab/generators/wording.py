@@ -1,5 +1,6 @@
-"""Make the file that pins the wording: what every check says in each case of tests/unit/checks/cases, and what is said
-of each specification that is refused in tests/unit/spec/cases.
+"""Make the file that pins the wording: what every check says in each case of tests/unit/checks/cases, what is said of
+each specification that is refused in tests/unit/spec/cases, what reports look like (tests/unit/report/drawn.py), and
+what `tunecheck explain` says of each word.
 
     python -m lab.generators.wording
 
@@ -12,20 +13,30 @@ import sys
 from pathlib import Path
 
 from tests.unit.checks.test_cases import CASES, case_of, check_of
+from tests.unit.report.drawn import drawn
 from tests.unit.spec.test_cases import REFUSED, problems_of
 
+from tunecheck.report.check_pages import page
+from tunecheck.report.terms import NAMES
 from tunecheck.rules import judge
 
 __all__ = ["FILE", "wording"]
 
+#: One that is known, one that defers to a second number, one that is in no table.
+_XIDS = ("Xid 79", "Xid 154", "Xid 9999")
 FILE = Path(__file__).resolve().parents[2] / "tests" / "unit" / "checks" / "wording.txt"
-_HEAD = ("What each check says in each of its cases, and what is said of each specification that is refused. "
-         "Made by `python -m lab.generators.wording`; do not edit.\n")
+_HEAD = ("What each check says in each of its cases, what is said of each specification that is refused, what reports "
+         "look like, and what explain says of each word. Made by `python -m lab.generators.wording`; do not edit.\n")
 
 
 def wording() -> str:
-    """One paragraph a case: outcome, code and the whole message of each finding; each problem of a specification."""
-    return _HEAD + "".join([*(_case(path) for path in CASES), *(_refused(path) for path in REFUSED)])
+    """One paragraph a case: outcome, code and the whole message of each finding; each problem of a specification; each
+    line of a report."""
+    return _HEAD + "".join([*(_case(path) for path in CASES), *(_refused(path) for path in REFUSED),
+                             *(_paragraph(f"report/{name}", [f"  {line}" for line in lines])
+                               for name, lines in drawn().items()),
+                             *(_paragraph(f"word/{name}", [f"  {line}" for line in page(name).splitlines() if line])
+                               for name in (*(each for each in NAMES if each != "Xid N"), *_XIDS))])
 
 
 def _case(path: Path) -> str:

@@ -8,11 +8,13 @@ from functools import lru_cache
 from ..model.absence import Absence, Reason
 from .absence_of_text import reason_of_text
 
-__all__ = ["NOT_READ", "nvml_reason"]
+__all__ = ["NOT_READ", "OLDER", "nvml_reason"]
 
 NOT_READ = "NOT_READ"
+OLDER = "OLDER"
 _OURS = {"CUT_OFF": Absence.CUT_OFF, "TIMED_OUT": Absence.TIMED_OUT, "NOT_UNDERSTOOD": Absence.NOT_UNDERSTOOD,
-         "NOT_INSTALLED": Absence.NOT_INSTALLED, "NOT_READ": Absence.NOT_READ, "NOT_IN_IMPORT": Absence.NOT_IN_IMPORT}
+         "NOT_INSTALLED": Absence.NOT_INSTALLED, "NOT_READ": Absence.NOT_READ, "NOT_IN_IMPORT": Absence.NOT_IN_IMPORT,
+         OLDER: Absence.OLDER}
 _THEIRS = {
     "NOT_SUPPORTED": Absence.NOT_SUPPORTED, "DEPRECATED": Absence.NOT_SUPPORTED,
     # The library is older than the question.

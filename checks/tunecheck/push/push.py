@@ -150,10 +150,10 @@ def _count(sent: Sent, status: int, said: str) -> None:
     if status == 200:
         sent.taken += 1
     elif status in _NEVER:
-        sent.left_out.append(f"HTTP {status}: {said}")
+        sent.left_out.append(f"HTTP {status}{said}")
     else:
         sent.refused = status in _NO_ENTRY
-        sent.reason = f"HTTP {status}: {said}" if status else said
+        sent.reason = f"HTTP {status}{said}" if status else said
 
 
 def _one(client: httpx.Client, to: Target, content: bytes, until: float, sleep: Callable[[float], None]
@@ -199,7 +199,7 @@ def _ask(client: httpx.Client, url: str, packed: bytes, seconds: float) -> tuple
 
 
 def _sentence(text: bytes) -> tuple[str, str]:
-    """Return the sentence in an answer of the receiver, and the nonce in it, or "" for it."""
+    """Return the code and the sentence in an answer of the receiver, and the nonce in it, or "" for it."""
     import json
 
     nonce: object = ""
@@ -207,9 +207,11 @@ def _sentence(text: bytes) -> tuple[str, str]:
     try:
         found = json.loads(text)
         said, nonce = found.get("error") or found.get("result") or "", found.get("nonce")
+        code = found.get("code")
     except (ValueError, AttributeError, RecursionError):
-        said = "what answers there is no tunecheck ingest"
-    return _printable(str(said)), nonce if isinstance(nonce, str) else ""
+        said, code = "what answers there is no tunecheck ingest", None
+    named = isinstance(code, str) and re.fullmatch(r"[a-z-]{1,30}", code)
+    return f"{f' ({code})' if named else ''}: {_printable(str(said))}", nonce if isinstance(nonce, str) else ""
 
 
 def _printable(text: str) -> str:

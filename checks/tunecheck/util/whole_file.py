@@ -70,7 +70,7 @@ def write_file(path: str, content: bytes, mode: int | None = None, what: str = "
             write_special(path, content)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved",
-                         getattr(error, "danger", None)) from None
+                         getattr(error, "danger", Misuse.UNWRITABLE)) from None
     written.append(path)
 
 
@@ -87,7 +87,7 @@ def emit(content: str | bytes) -> None:
         _discard()
     except OSError as error:
         _discard()
-        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+        raise UsageError(f"standard output cannot be written ({error.strerror})", Misuse.UNWRITABLE) from None
 
 
 def _discard() -> None:

@@ -21,7 +21,7 @@ from tunecheck.errors import UsageError
 
 from .body import arrived, unpacked
 from .inbox import CHECKERS, Inbox
-from .limits import Limits, Pace, Refusal
+from .limits import Limits, Pace, Refusal, Why
 from .tokens import Tokens
 
 __all__ = ["KNOWN", "LOG", "PEER", "make_app"]
@@ -59,25 +59,27 @@ class _App:
 
     async def snapshot(self, request: Request) -> JSONResponse:
         """Never raises; one line of the log per request."""
-        begun, host, size, nonce = time.monotonic(), "-", 0, None
+        begun, host, size, more = time.monotonic(), "-", 0, {}
         try:
             host = self._who(request)
             if host_is := request.scope.get(KNOWN):
                 host_is(host)
             size, fresh = await self._one(request, host)
-            status, sentence, after = 200, "kept" if fresh else "kept before", None
-            nonce = self.inbox.nonce(host)
+            why, sentence = (Why.KEPT, "kept") if fresh else (Why.KEPT_BEFORE, "kept before")
+            status, after = 200, None
+            more = {"nonce": self.inbox.nonce(host)}
         except Refusal as refusal:
-            status, sentence, after = refusal.status, refusal.sentence, refusal.after
+            status, why, sentence, after = refusal.status, refusal.why, refusal.sentence, refusal.after
+            more = {"damage": refusal.damage} if refusal.damage else {}
         except ClientDisconnect:
-            status, sentence, after = 400, "the body was cut short", None
+            status, why, sentence, after = 400, Why.CUT_SHORT, "the body was cut short", None
         except Exception:
             LOG.exception("%s 500", host)
-            status, sentence, after = 500, "the receiver failed; its log says why", None
+            status, why, sentence, after = 500, Why.FAILED, "the receiver failed; its log says why", None
         # Not the sentence: it may quote what the host sent.
         LOG.info("%s %d %d B %.0f ms", host, status, size, (time.monotonic() - begun) * 1e3,
                  extra={"known": host != "-"})
-        return _answer(status, sentence, after, nonce)
+        return _answer(status, why, sentence, after, more)
 
     def _who(self, request: Request) -> str:
         """The host, by its certificate, its token, or both. Refusal for nobody."""
@@ -85,29 +87,31 @@ class _App:
             known = self.tokens.hosts()
         except UsageError as error:
             LOG.error("%s", error)
-            raise Refusal(503, "the receiver cannot read its list of hosts; try again later", 60) from None
+            raise Refusal(503, Why.NO_HOSTS, "the receiver cannot read its list of hosts; try again later", 60
+                          ) from None
         names: tuple[str, ...] = request.scope.get(PEER, ())
         by_certificate = next((name for name in names if name in known), None)
         if names and by_certificate is None:
-            raise Refusal(403, "the certificate names no host that is known here (tunecheck ingest token HOST)")
+            raise Refusal(403, Why.NO_SUCH_HOST,
+                          "the certificate names no host that is known here (tunecheck ingest token HOST)")
         given = request.headers.get("authorization")
         if given is None and by_certificate is not None:
             return by_certificate
         kind, _, token = (given or "").partition(" ")
         by_token = self.tokens.host_of(token.strip()) if kind.lower() == "bearer" else None
         if by_token is None:
-            raise Refusal(401, "no such token; expected Authorization: Bearer with the one that tunecheck ingest token "
-                               "HOST has made")
+            raise Refusal(401, Why.NO_TOKEN, "no such token; expected Authorization: Bearer with the one that "
+                                             "tunecheck ingest token HOST has made")
         if by_certificate is not None and by_certificate != by_token:
-            raise Refusal(403, "the certificate and the token are of two hosts")
+            raise Refusal(403, Why.TWO_HOSTS, "the certificate and the token are of two hosts")
         return by_token
 
     async def _one(self, request: Request, host: str) -> tuple[int, bool]:
         """(bytes as sent, whether it is new)."""
         if seconds := self.pace.wait(host):
-            raise Refusal(429, "this host pushes too often", seconds)
+            raise Refusal(429, Why.TOO_OFTEN, "this host pushes too often", seconds)
         if self.open[host] >= self.limits.together or self.queued >= self.limits.queue:
-            raise Refusal(429 if self.queued < self.limits.queue else 503, "too many at once", 5.0)
+            raise Refusal(429 if self.queued < self.limits.queue else 503, Why.TOO_MANY, "too many at once", 5.0)
         self.open[host] += 1
         self.queued += 1
         try:
@@ -130,17 +134,18 @@ class _App:
             raise
 
 
-def _answer(status: int, sentence: str, after: float | None = None, nonce: str | None = None) -> JSONResponse:
+def _answer(status: int, why: Why, sentence: str, after: float | None = None, more: dict[str, str] | None = None
+            ) -> JSONResponse:
     headers = {"Cache-Control": "no-store"}
     if after is not None:
         headers["Retry-After"] = str(max(1, round(after + 0.5)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    body = {"result" if status == 200 else "error": sentence, **({"nonce": nonce} if nonce else {})}
+    body = {"code": why.value, "result" if status == 200 else "error": sentence, **(more or {})}
     return JSONResponse(body, status, headers)
 
 
 async def _http_error(_: Request, error: Any) -> JSONResponse:
-    sentences = {404: "no such page; expected /v1/snapshot or /healthz",
-                 405: "expected POST /v1/snapshot or GET /healthz"}
-    return _answer(error.status_code, sentences.get(error.status_code, "not a usable request"))
+    meanings = {404: (Why.NO_PAGE, "no such page; expected /v1/snapshot or /healthz"),
+                405: (Why.METHOD, "expected POST /v1/snapshot or GET /healthz")}
+    return _answer(error.status_code, *meanings.get(error.status_code, (Why.REQUEST, "not a usable request")))

@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator
 
-from .limits import Limits, Refusal
+from .limits import Limits, Refusal, Why
 
 __all__ = ["arrived", "unpacked"]
 
@@ -27,7 +27,7 @@ async def arrived(stream: AsyncIterator[bytes], length: str | None, limits: Limi
                 if len(content) > limits.packed:
                     raise _too_large(limits.packed, "as sent")
     except TimeoutError:
-        raise Refusal(408, f"the body did not arrive within {limits.seconds:g} s") from None
+        raise Refusal(408, Why.TOO_SLOW, f"the body did not arrive within {limits.seconds:g} s") from None
     return bytes(content)
 
 
@@ -41,14 +41,14 @@ def unpacked(content: bytes, encoding: str, limits: Limits) -> bytes:
     elif name == "zstd":
         found = _zstd(content, limits.unpacked)
     else:
-        raise Refusal(415, "Content-Encoding: expected zstd, gzip or none")
+        raise Refusal(415, Why.ENCODING, "Content-Encoding: expected zstd, gzip or none")
     if len(found) > limits.unpacked:
         raise _too_large(limits.unpacked, "unpacked")
     return found
 
 
 def _too_large(most: int, how: str) -> Refusal:
-    return Refusal(413, f"the body is larger than {most} bytes {how}; no snapshot of tunecheck is")
+    return Refusal(413, Why.TOO_LARGE, f"the body is larger than {most} bytes {how}; no snapshot of tunecheck is")
 
 
 def _gzip(content: bytes, most: int) -> bytes:
@@ -56,9 +56,9 @@ def _gzip(content: bytes, most: int) -> bytes:
     try:
         found = reader.decompress(content, most + 1)
     except zlib.error:
-        raise Refusal(422, "the body is not gzip, as its Content-Encoding says") from None
+        raise Refusal(422, Why.NOT_PACKED, "the body is not gzip, as its Content-Encoding says") from None
     if len(found) <= most and (not reader.eof or reader.unused_data):
-        raise Refusal(422, "the body is not one whole gzip member")
+        raise Refusal(422, Why.NOT_PACKED, "the body is not one whole gzip member")
     return found
 
 
@@ -72,5 +72,6 @@ def _zstd(content: bytes, most: int) -> bytes:
             while len(found) <= most and (block := reader.read(_BLOCK)):
                 found += block
     except zstandard.ZstdError:
-        raise Refusal(422, "the body is not zstd, as its Content-Encoding says, or needs a larger window") from None
+        raise Refusal(422, Why.NOT_PACKED,
+                      "the body is not zstd, as its Content-Encoding says, or needs a larger window") from None
     return bytes(found)

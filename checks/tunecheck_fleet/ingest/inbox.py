@@ -28,8 +28,9 @@ import zstandard
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot_file import unpack
 from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
+from tunecheck.parsers.text.damage import Damage
 
-from .limits import Limits, Refusal
+from .limits import Limits, Refusal, Why
 
 __all__ = ["CHECKERS", "Inbox", "Waiting"]
 
@@ -143,10 +144,12 @@ class Inbox:
                     return False
                 # A second: the time in a snapshot has no parts of one.
                 if row and (created + 1 <= row[0] or (given and given < row[2])):
-                    raise Refusal(409, "this host has sent a newer snapshot before; this one was left out")
+                    raise Refusal(409, Why.REPLAYED, "this host has sent a newer snapshot before; this one was left "
+                                                     "out")
                 self._db.execute(_PUT, (host, created, digest, now, now, packed, given))
         except sqlite3.Error:
-            raise Refusal(503, "the receiver cannot write now; keep the snapshot and try again", 60) from None
+            raise Refusal(503, Why.NO_DISK, "the receiver cannot write now; keep the snapshot and try again", 60
+                          ) from None
         return True
 
     def since(self) -> float | None:
@@ -205,19 +208,20 @@ class Inbox:
             found = json.loads(checker.ask(content))
         except ExceededError as error:
             if self._ending:
-                raise Refusal(503, "the receiver is being ended; try again", 5) from None
-            raise Refusal(422, f"refused: {error}; no box's snapshot is so costly", costly=True) from None
+                raise Refusal(503, Why.ENDING, "the receiver is being ended; try again", 5) from None
+            raise Refusal(422, Why.TOO_COSTLY, f"refused: {error}; no box's snapshot is so costly", costly=True
+                          ) from None
         except DefectError:
-            raise Refusal(422, "not a usable snapshot: its parts do not fit together") from None
+            raise Refusal(422, Why.NO_SNAPSHOT, "not a usable snapshot: its parts do not fit together") from None
         finally:
             self._free.put(checker)
         if "error" in found:
-            raise Refusal(422, found["error"])
+            raise Refusal(422, Why(found["why"]), found["error"], damage=found["damage"])
         stated, given = float(found["created"]), self._given(host, found["nonce"], now)
         created = max(given, min(stated, now))
         if created < now - self._limits.off:
-            raise Refusal(409, f"made more than {self._limits.off / 3600:g} h ago, or the box's clock is wrong; left "
-                               "out")
+            raise Refusal(409, Why.TOO_OLD, f"made more than {self._limits.off / 3600:g} h ago, or the box's clock is "
+                                            "wrong; left out")
         return created, given
 
 
@@ -228,12 +232,15 @@ def _checked(content: bytes) -> bytes:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
         # What is quoted from the body goes back to who sent it; nothing else is in the sentence.
-        return json.dumps({"error": f"not a usable snapshot: {str(error)[:300]}"}).encode()
+        damage = getattr(error, "damage", Damage.WRONG_TYPE).value
+        return json.dumps({"why": Why.NO_SNAPSHOT.value, "damage": damage,
+                           "error": f"not a usable snapshot: {str(error)[:300]}"}).encode()
     try:
         if not _TIME.fullmatch(document.get("created")):
             raise ValueError
         created = datetime.fromisoformat(document["created"]).timestamp()
     except (ValueError, TypeError, OverflowError):
-        return json.dumps({"error": "the snapshot does not say when it was made (created: 2026-11-21T18:00:00Z)"}
-                          ).encode()
+        return json.dumps({"why": Why.NO_TIME.value, "damage": "", "error": "the snapshot does not say when it was "
+                                                                            "made (created: 2026-11-21T18:00:00Z)"
+                           }).encode()
     return json.dumps({"created": created, "nonce": document.get("nonce")}).encode()

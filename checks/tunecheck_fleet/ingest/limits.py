@@ -5,8 +5,38 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
-__all__ = ["Limits", "Pace", "Refusal"]
+__all__ = ["Limits", "Pace", "Refusal", "Why"]
+
+
+class Why(Enum):
+    """What the receiver answers, as ``code`` in its JSON. docs/fleet-push.md lists them."""
+
+    KEPT = "kept"
+    KEPT_BEFORE = "kept-before"
+    REPLAYED = "replayed"
+    TOO_OLD = "too-old"
+    NO_TOKEN = "no-token"
+    NO_SUCH_HOST = "no-such-host"
+    TWO_HOSTS = "two-hosts"
+    TOO_OFTEN = "too-often"
+    TOO_MANY = "too-many"
+    TOO_SLOW = "too-slow"
+    CUT_SHORT = "cut-short"
+    TOO_LARGE = "too-large"
+    ENCODING = "encoding"
+    NOT_PACKED = "not-packed"
+    NO_SNAPSHOT = "no-snapshot"
+    NO_TIME = "no-time"
+    TOO_COSTLY = "too-costly"
+    NO_HOSTS = "no-hosts"
+    NO_DISK = "no-disk"
+    ENDING = "ending"
+    FAILED = "failed"
+    NO_PAGE = "no-page"
+    METHOD = "method"
+    REQUEST = "request"
 
 
 @dataclass(frozen=True)
@@ -82,11 +112,13 @@ class Pace:
 
 
 class Refusal(Exception):  # noqa: N818 - an answer to somebody else, not an error of ours
-    """Why a push is not taken: a status and a sentence, nothing of the server's insides.
+    """Why a push is not taken: a status, a code and a sentence, nothing of the server's insides.
 
     ``status`` as in HTTP; ``after``: the seconds of Retry-After, where trying again helps; ``costly``: to look at it
-    took more than any snapshot may."""
+    took more than any snapshot may; ``damage``: what is wrong with the snapshot, a code of ``Damage``."""
 
-    def __init__(self, status: int, sentence: str, after: float | None = None, costly: bool = False) -> None:
-        self.status, self.sentence, self.after, self.costly = status, sentence, after, costly
+    def __init__(self, status: int, why: Why, sentence: str, after: float | None = None, costly: bool = False,
+                 damage: str = "") -> None:
+        self.status, self.why, self.sentence, self.after, self.costly = status, why, sentence, after, costly
+        self.damage = damage
         super().__init__(sentence)

@@ -44,10 +44,10 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
     try:
         from .store import Store
     except ModuleNotFoundError as error:
-        from tunecheck.errors import CONTROL_NODE, UsageError
+        from tunecheck.errors import CONTROL_NODE, Misuse, UsageError
 
         raise UsageError(f"the fleet's history needs the Python package {error.name}, which is not installed; "
-                         f"{CONTROL_NODE}") from None
+                         f"{CONTROL_NODE}", Misuse.NO_PACKAGE) from None
     return Store(url, clock=clock, catalogue=catalogue, create=create)
 
 

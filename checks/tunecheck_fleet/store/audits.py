@@ -121,7 +121,7 @@ def open_audit(store: OpenHistory, connection: Connection, audit_id: int) -> Ope
     if row is None:
         raise _nothing(audit_id)
     if row.finished is not None:
-        raise UsageError(f"audit #{audit_id} is finished; begin another one")
+        raise UsageError(f"audit #{audit_id} is finished; begin another one", Misuse.OVER)
     return _opened(connection, row, store.clock())
 
 
@@ -207,7 +207,7 @@ def _take(store: OpenHistory, connection: Connection, trigger: str, now: float) 
     if holder is not None:
         since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         raise UsageError(f"audit #{holder.audit_id} is running: process {holder.pid} on {holder.node} since {since}; "
-                         "wait for it, or end that process")
+                         "wait for it, or end that process", Misuse.IN_USE)
 
 
 def _holder(connection: Connection, trigger: str, now: float) -> Row[Any] | None:

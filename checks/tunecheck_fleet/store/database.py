@@ -12,10 +12,10 @@ from sqlalchemy import Connection, Engine, RootTransaction, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from tunecheck.errors import CONTROL_NODE, Misuse, UsageError
+from tunecheck.errors import CONTROL_NODE, Flaw, Misuse, UsageError
 
 from .compiled_statements import Hot
-from .db_errors import sentence
+from .db_errors import Trouble, refusal
 from .schema import make
 from .schema import version as schema_version
 
@@ -55,7 +55,7 @@ class Database:
             self.engine = _engine(parsed)
         except ModuleNotFoundError as error:
             raise UsageError(f"{self.where}: needs the Python package {error.name}, which is not installed; "
-                             f"{CONTROL_NODE}") from None
+                             f"{CONTROL_NODE}", Misuse.NO_PACKAGE) from None
         try:
             with self.saying():
                 self._migrate(create)
@@ -116,9 +116,9 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise UsageError(sentence(self.where, error.orig or error)) from None
+            raise refusal(self.where, error.orig or error) from None
         except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:     # the driver's own: see hot
-            raise UsageError(sentence(self.where, error)) from None
+            raise refusal(self.where, error) from None
 
     def _migrate(self, create: bool) -> None:
         with self.engine.connect() as connection:
@@ -136,14 +136,14 @@ class Database:
         if "tunecheck_version" not in tables:
             if (tables if self.sqlite else tables & {"audit", "host", "span"}):
                 raise UsageError(f"{self.where}: is the database of something else (it has the table "
-                                 f"{min(tables)!r}); name a file or database for tunecheck alone")
+                                 f"{min(tables)!r}); name a file or database for tunecheck alone", Flaw.OTHER_KIND)
             if not create:
                 raise UsageError(f"{self.where}: holds no history yet; run: tunecheck audit", Misuse.NOT_THERE)
             return None
         version = str(connection.execute(select(schema_version.c.version_num)).scalar())
         if version > HEAD:
             raise UsageError(f"{self.where}: was written by a newer tunecheck (schema {version}, this one knows "
-                             f"{HEAD}); use that version, or another history")
+                             f"{HEAD}); use that version, or another history", Flaw.OTHER_SCHEMA)
         return version
 
 
@@ -171,14 +171,14 @@ def _url(url: str | None) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise UsageError("the history's URL cannot be read; expected a file's path or "
-                         "postgresql://user@host/database") from None
+                         "postgresql://user@host/database", Misuse.MALFORMED) from None
     kind = parsed.drivername
     if kind == "sqlite" and parsed.database and parsed.database != ":memory:":
         return URL.create("sqlite", database=str(Path(parsed.database).absolute()))
     if kind in ("postgresql", "postgres", "postgresql+psycopg"):
         return parsed.set(drivername="postgresql+psycopg")
     raise UsageError(f"a history cannot be kept in {kind}://; expected a file's path or "
-                     "postgresql://user@host/database")
+                     "postgresql://user@host/database", Misuse.NO_SUCH)
 
 
 #: A write-ahead log needs memory shared between processes, which these do not give; files break there.
@@ -194,13 +194,13 @@ def _place(file: Path, create: bool) -> None:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         elif not file.is_file():
-            raise UsageError(f"{file}: is no file; expected the path of the history's file")
+            raise UsageError(f"{file}: is no file; expected the path of the history's file", Trouble.NOT_A_FILE)
         if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):
             raise UsageError(f"{file}: cannot be written by this user, nor its folder, which the database needs even "
-                             "to read; run as the user who audits, or name another file")
+                             "to read; run as the user who audits, or name another file", Misuse.UNWRITABLE)
         if (kind := _filesystem(file)) in _REMOTE:
             raise UsageError(f"{file}: is on a network filesystem ({kind}), where SQLite loses data; name a file on a "
-                             "local disk, or a postgresql:// URL")
+                             "local disk, or a postgresql:// URL", Trouble.NETWORK)
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: cannot be opened ({getattr(error, 'strerror', None) or error}); "
                          "name another file", Misuse.UNWRITABLE) from None

@@ -27,7 +27,7 @@ def decide(store: OpenHistory, kind: Literal["approve", "acknowledge"], audit_id
            about: Iterable[tuple[str, str]], *, author: str, owner: str, link: str, note: str) -> Decision:
     """``about``: (host, fact or check)."""
     if not author.strip():
-        raise UsageError("a decision needs an author")
+        raise UsageError("a decision needs an author", Misuse.LEFT_OUT)
     row: dict[str, Any] = {
         "kind": kind, "audit_id": audit_id, "finding": plain(finding, 100), "title": plain(title, 500),
         "author": plain(author.strip(), 300), "owner": plain(owner.strip(), 300), "link": plain(link.strip(), 2000),

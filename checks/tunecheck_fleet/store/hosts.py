@@ -133,7 +133,7 @@ def newest_document(store: OpenHistory, name: str) -> bytes:
         row = find(store, connection, name)
         content = connection.execute(select(newest.c.document).where(newest.c.host_id == row.id)).scalar()
     if content is None:
-        raise UsageError(f"{name}: never answered, so there is no snapshot of it")
+        raise UsageError(f"{name}: never answered, so there is no snapshot of it", Misuse.EMPTY)
     return zstandard.decompress(content)
 
 

@@ -44,7 +44,7 @@ def export(store: OpenHistory, folder: Path) -> list[Path]:
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ModuleNotFoundError:
         raise UsageError("Parquet files need the Python package pyarrow, which is not installed; "
-                         "run: pip install pyarrow") from None
+                         "run: pip install pyarrow", Misuse.NO_PACKAGE) from None
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return [_write(store, pyarrow, folder / f"{name}.parquet", wanted) for name, wanted in _tables().items()]

@@ -33,18 +33,18 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
           group: str | None, value: str | None, kind: Literal["waive", "accept"]) -> Waiver:
     for what, text in (("fact", fact), ("reason", reason), ("author", author)):
         if not text.strip():
-            raise UsageError(f"a waiver needs a {what}")
+            raise UsageError(f"a waiver needs a {what}", Misuse.LEFT_OUT)
     now = store.clock()
     if until is None and kind == "waive":
-        raise UsageError("a waiver needs an end; to take a state as it is for good, accept it")
+        raise UsageError("a waiver needs an end; to take a state as it is for good, accept it", Misuse.LEFT_OUT)
     if until is not None and not now < until < 1e11:
         raise UsageError(f"the waiver's end {_day(until)} is over already; name a later day", Misuse.PASSED)
     if value is not None:
         try:
             value = canonical(json.loads(value))
         except (ValueError, RecursionError):
-            raise UsageError(f"the waived value {value[:100]!r} is no JSON; text needs quotes, absence is null"
-                             ) from None
+            raise UsageError(f"the waived value {value[:100]!r} is no JSON; text needs quotes, absence is null",
+                             Misuse.MALFORMED) from None
     row: dict[str, Any] = {
         "kind": kind, "fact": plain(fact.strip(), 300), "host": None if host is None else plain(host, 255),
         "grp": None if group is None else plain(group, 255), "value": value, "until": until,

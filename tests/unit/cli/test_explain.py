@@ -81,10 +81,14 @@ def test_every_word_has_a_page_with_a_way_on(name: str) -> None:
     (["acs"], None), (["ACS"], "ACS"), (["unknown"], "unknown"), (["swap"], "swap"),
 ])
 def test_what_is_typed(typed: list[str], says: str | None) -> None:
-    """The page that is shown, by the name at its head."""
+    """The page that is shown, by the name at its head, is the whole page of that name."""
     done = CliRunner().invoke(cli, ["explain", *typed])
     assert (done.stdout.partition(": ")[0] or None) == says and (done.exit_code == 0) == (says is not None)
-    if says is None:
+    if says is not None:
+        summary = next((check.summary for check in CHECKS if check.id == says), "")
+        assert done.stdout == rendered(page(says), Style(0), summary)
+        assert not says.startswith("Xid ") or says == "Xid 9999" or CATALOG[int(says[4:])].meaning in done.stdout
+    else:
         assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.NO_SUCH
         # A suggestion is near, or a page that says the word; no guess.
         assert ("link-speed" in str(done.exception)) == (typed == ["redriver"])

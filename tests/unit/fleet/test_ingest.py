@@ -23,8 +23,9 @@ from tests.unit.fleet.receiver import Receiver, make_pki, receiver, snapshot, to
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse, UsageError
+from tunecheck.parsers.text.damage import Damage
 from tunecheck_fleet.cli.ingest import ingest
-from tunecheck_fleet.ingest.limits import Pace
+from tunecheck_fleet.ingest.limits import Pace, Why
 from tunecheck_fleet.ingest.serve import Listen, _check, _tls
 from tunecheck_fleet.ingest.tokens import Tokens, add, remove
 
@@ -54,31 +55,31 @@ def door(tmp_path_factory: pytest.TempPathFactory, pki: Path) -> Iterator[Open]:
         yield Open(found, *given)
 
 
-def said(answer: httpx.Response) -> str:
-    """Its sentence; every refusal is one line of JSON without the server's insides."""
+def told(answer: httpx.Response) -> tuple[int, Why]:
+    """Its status and code; each has a sentence, too, of one line without the server's insides."""
     sentence: str = answer.json()["error" if answer.status_code != 200 else "result"]
-    assert len(sentence) < 400 and not re.search(r"Traceback|/tmp|\.py|site-packages|sqlite", sentence), sentence
-    return sentence
+    assert 3 < len(sentence) < 400 and "\n" not in sentence
+    assert not re.search(r"Traceback|/tmp|\.py|site-packages|sqlite", sentence), sentence
+    return answer.status_code, Why(answer.json()["code"])
 
 
 def test_a_snapshot_is_kept_once_and_only_a_newer_one_after_it(tmp_path: Path, pki: Path) -> None:
     mine, _ = token(tmp_path, "gpu1"), token(tmp_path, "silent")
     with receiver(tmp_path, pki) as found:
         first, newer = snapshot(60, tunecheck="1"), snapshot(5)
-        once, again = found.post(first, mine), found.post(first, mine)
-        assert once.status_code == again.status_code == 200 and said(once) != said(again)
+        assert told(found.post(first, mine)) == (200, Why.KEPT)
+        assert told(found.post(first, mine)) == (200, Why.KEPT_BEFORE)
         packed = zstandard.ZstdCompressor().compress(newer)
         assert found.post(packed, mine, {"Content-Encoding": "zstd"}).status_code == 200
-        replayed = found.post(first, mine)
-        assert replayed.status_code == 409 and said(replayed)
-        assert found.post(snapshot(100_000), mine).status_code == 409
+        assert told(found.post(first, mine)) == (409, Why.REPLAYED)
+        assert told(found.post(snapshot(100_000), mine)) == (409, Why.TOO_OLD)
         assert found.end() == 0
         assert found.kept() == {"gpu1": newer}
         assert mine not in found.log and mine.split(".")[1] not in (tmp_path / "hosts.json").read_text()
         assert found.log.count("gpu1 200") == 3 and "gpu1 409" in found.log
     # Also after a restart the older one is out.
     with receiver(tmp_path, pki) as found:
-        assert found.post(first, mine).status_code == 409
+        assert told(found.post(first, mine)) == (409, Why.REPLAYED)
 
 
 def test_a_host_is_who_its_token_says(tmp_path: Path, pki: Path, door: Open) -> None:
@@ -88,7 +89,7 @@ def test_a_host_is_who_its_token_says(tmp_path: Path, pki: Path, door: Open) -> 
     assert door.at.post(json.dumps(body).encode(), door.gpu2).status_code in (200, 422)
     for given in ("x", "tc_0123456789abcdef." + "A" * 43, door.gpu1[:-1], door.gpu1 + "x", "é"):
         answer = door.at.post(b"{}", headers={"Authorization": f"Bearer {given}".encode()})  # type: ignore[dict-item]
-        assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
+        assert told(answer) == (401, Why.NO_TOKEN) and answer.headers["www-authenticate"] == "Bearer"
     assert door.at.post(b"{}", headers={"Authorization": f"Basic {door.gpu1}"}).status_code == 401
     swapped = f"{door.gpu1.split('.')[0]}.{door.gpu2.split('.')[1]}"
     assert door.at.post(b"{}", swapped).status_code == 401
@@ -104,7 +105,7 @@ def test_a_revoked_token_is_out_at_once_and_a_changed_one_overlaps(tmp_path: Pat
         assert found.post(b"{}", three[2]).status_code == 401
         (tmp_path / "hosts.json").write_text("[")
         answer = found.post(b"{}", three[2])
-        assert answer.status_code == 503 and answer.headers["retry-after"] == "60" and said(answer)
+        assert told(answer) == (503, Why.NO_HOSTS) and answer.headers["retry-after"] == "60"
 
 
 def test_certificates(tmp_path: Path, pki: Path) -> None:
@@ -118,9 +119,9 @@ def test_certificates(tmp_path: Path, pki: Path) -> None:
 
     with receiver(tmp_path, pki, mtls=True) as found:
         assert found.post(snapshot(), verify=context("gpu1")).status_code == 200
-        assert found.post(snapshot(9), first, verify=context("gpu1")).status_code == 409
-        assert found.post(snapshot(), second, verify=context("gpu1")).status_code == 403
-        assert found.post(snapshot(), second, verify=context("stranger")).status_code == 403
+        assert told(found.post(snapshot(9), first, verify=context("gpu1"))) == (409, Why.REPLAYED)
+        assert told(found.post(snapshot(), second, verify=context("gpu1"))) == (403, Why.TWO_HOSTS)
+        assert told(found.post(snapshot(), second, verify=context("stranger"))) == (403, Why.NO_SUCH_HOST)
         with pytest.raises(httpx.HTTPError):
             found.post(snapshot(), first, verify=context(None))
         found.end()
@@ -129,40 +130,44 @@ def test_certificates(tmp_path: Path, pki: Path) -> None:
 
 ZEROS = zstandard.ZstdCompressor(level=19).compress(bytes(1 << 28))
 BODIES = [
-    (b"", {}, 422, "it is not JSON"), (b"{}", {}, 422, "it states no schema"),
-    (b'{"schema": "tunecheck/report/1"}', {}, 422, "this tunecheck"), (b"[" * 100_000, {}, 422, "not JSON"),
-    (b"9" * 50_000, {}, 422, "not JSON"), (b"\xff\xfe", {}, 422, "not JSON"),
-    (b'{"schema": "tunecheck/snapshot/1"}', {}, 422, "not a usable snapshot"),
-    (snapshot(created=None), {}, 422, "does not say when"), (snapshot(created=["x"]), {}, 422, "does not say when"),
-    (snapshot(created="2026-11-21T18:00:00Z\n" * 9), {}, 422, "does not say when"),
-    (snapshot(created="0001-01-01T00:00:00Z"), {}, 409, "h ago"),
-    (snapshot(extra=1), {}, 422, "unknown part"), (snapshot(spec={"host": "x"}), {}, 422, "not a usable snapshot"),
-    (snapshot(snapshot=[]), {}, 422, "not a usable snapshot"),
-    (b"x" * (1 << 20) + b"x", {}, 413, "larger than"),
-    (b" " * 100, {"Content-Encoding": "br"}, 415, "Content-Encoding"),
-    (ZEROS, {"Content-Encoding": "zstd"}, 413, "unpacked"),
-    (ZEROS[:60], {"Content-Encoding": "zstd"}, 422, "not JSON"),
-    (gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"}, 413, "unpacked"),
-    (b"{}", {"Content-Encoding": "zstd"}, 422, "not zstd"), (b"{}", {"Content-Encoding": "gzip"}, 422, "not gzip"),
-    (gzip.compress(b"{}")[:-3], {"Content-Encoding": "gzip"}, 422, "one whole"),
+    (b"", {}, 422, Damage.NOT_JSON), (b"{}", {}, 422, Damage.OTHER_SCHEMA),
+    (b'{"schema": "tunecheck/report/1"}', {}, 422, Damage.OTHER_SCHEMA), (b"[" * 100_000, {}, 422, Damage.NOT_JSON),
+    (b"9" * 50_000, {}, 422, Damage.NOT_JSON), (b"\xff\xfe", {}, 422, Damage.NOT_JSON),
+    (b'{"schema": "tunecheck/snapshot/1"}', {}, 422, Damage.WRONG_TYPE),
+    (snapshot(created=None), {}, 422, Why.NO_TIME), (snapshot(created=["x"]), {}, 422, Why.NO_TIME),
+    (snapshot(created="2026-11-21T18:00:00Z\n" * 9), {}, 422, Why.NO_TIME),
+    (snapshot(created="0001-01-01T00:00:00Z"), {}, 409, Why.TOO_OLD),
+    (snapshot(extra=1), {}, 422, Damage.UNKNOWN_PART), (snapshot(spec={"host": "x"}), {}, 422, Damage.WRONG_TYPE),
+    (snapshot(snapshot=[]), {}, 422, Damage.WRONG_TYPE),
+    (b"x" * (1 << 20) + b"x", {}, 413, Why.TOO_LARGE),
+    (b" " * 100, {"Content-Encoding": "br"}, 415, Why.ENCODING),
+    (ZEROS, {"Content-Encoding": "zstd"}, 413, Why.TOO_LARGE),
+    (ZEROS[:60], {"Content-Encoding": "zstd"}, 422, Damage.NOT_JSON),
+    (gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"}, 413, Why.TOO_LARGE),
+    (b"{}", {"Content-Encoding": "zstd"}, 422, Why.NOT_PACKED),
+    (b"{}", {"Content-Encoding": "gzip"}, 422, Why.NOT_PACKED),
+    (gzip.compress(b"{}")[:-3], {"Content-Encoding": "gzip"}, 422, Why.NOT_PACKED),
     (zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=27)).compress(
-        bytes(1 << 20), ), {"Content-Encoding": "zstd"}, 422, "not JSON"),
+        bytes(1 << 20), ), {"Content-Encoding": "zstd"}, 422, Damage.NOT_JSON),
 ]
 
 
 def test_what_is_no_snapshot_is_refused_with_a_sentence(door: Open) -> None:
-    for content, headers, status, sentence in BODIES:
+    for content, headers, status, why in BODIES:
         answer = door.at.post(content, door.gpu2, headers)
-        assert (answer.status_code, sentence in said(answer)) == (status, True), (content[:40], answer.text)
+        damage = why if isinstance(why, Damage) else None
+        assert told(answer) == (status, Why.NO_SNAPSHOT if damage else why), (content[:40], answer.text)
+        assert answer.json().get("damage") == (damage and damage.value), (content[:40], answer.text)
     # A bomb of 256 MiB was in it twice.
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{door.at.process.pid}/status").read_text())
     assert peak and int(peak[1]) < 200 << 10
     chunked = door.at.post((bytes(1 << 16) for _ in range(40)), door.gpu2)  # type: ignore[arg-type]
     assert chunked.status_code == 413
     base = door.at.url.removesuffix("/v1/snapshot")
-    for path, status in (("/healthz", 200), ("/v1/snapshot", 405), ("/v1/snapshot/../../etc", 404), ("/", 404)):
+    for path, status, why in (("/healthz", 200, None), ("/v1/snapshot", 405, Why.METHOD),
+                              ("/v1/snapshot/../../etc", 404, Why.NO_PAGE), ("/", 404, Why.NO_PAGE)):
         found = httpx.get(base + path, verify=door.at.trust(), trust_env=False)
-        assert found.status_code == status and found.json()
+        assert told(found) == (status, why) if why else found.json() == {"status": "ok"}
         assert "server" not in found.headers
 
 
@@ -190,7 +195,7 @@ def test_who_dawdles_is_ended_and_nobody_waits_for_him(door: Open) -> None:
         many = pool.submit(talk, head + "X: " + "x" * 200_000)
         assert door.at.post(snapshot(2000), door.gpu2).status_code in (200, 409)
         answer, seconds = body.result(20)
-        assert b" 408 " in answer and b" 1 s" in answer and seconds < 15
+        assert b" 408 " in answer and b'"code":"too-slow"' in answer and b" 1 s" in answer and seconds < 15
         assert all(each.result(20)[0] == b"" and each.result()[1] < 15 for each in heads)
         assert b" 400 " in many.result(20)[0]
 
@@ -198,7 +203,8 @@ def test_who_dawdles_is_ended_and_nobody_waits_for_him(door: Open) -> None:
 def test_too_often_and_too_many(tmp_path: Path, pki: Path) -> None:
     mine, other = token(tmp_path, "gpu1"), token(tmp_path, "gpu2")
     with receiver(tmp_path, pki, burst=2, every=100.0) as found:
-        assert [found.post(b"{}", mine).status_code for _ in range(3)] == [422, 422, 429]
+        assert [told(found.post(b"{}", mine)) for _ in range(3)] == [
+            (422, Why.NO_SNAPSHOT), (422, Why.NO_SNAPSHOT), (429, Why.TOO_OFTEN)]
         assert 90 < int(found.post(b"{}", mine).headers["retry-after"]) <= 101
         assert found.post(b"{}", other).status_code == 422
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -65,19 +66,20 @@ def test_a_receiver_that_is_killed_gets_it_when_it_is_back(tmp_path: Path, state
     with receiver(state, pki) as found:
         url, port = found.url, port_of(found)
         done = pushed(tmp_path, url.removesuffix("/v1/snapshot"), ca, snapshot(300))
-        assert (done.exit_code, spooled(tmp_path)) == (0, []) and " https://" in done.output
+        assert (done.exit_code, spooled(tmp_path)) == (0, []) and re.search(rf"\b1 \D*{re.escape(url)}", done.output)
         found.end(kill=True)
         done = pushed(tmp_path, url, ca, snapshot(200))
-        assert done.exit_code == 3 and f"1 waiting in {tmp_path}" in done.output
+        assert done.exit_code == 3 and os.strerror(errno.ECONNREFUSED) in done.output
+        assert re.search(rf"\b1 [\w ]+ {re.escape(str(tmp_path))}", done.output)
         assert pushed(tmp_path, url, ca, snapshot(100)).exit_code == 3 and len(spooled(tmp_path)) == 2
         assert all(path.stat().st_mode & 0o777 == 0o600 for path in spooled(tmp_path))
     newest = snapshot(1)
     with receiver(state, pki, port) as found:
         done = pushed(tmp_path, url, ca, newest)
-        assert (done.exit_code, spooled(tmp_path)) == (0, []) and " 3 " in done.output
+        assert (done.exit_code, spooled(tmp_path)) == (0, []) and re.search(rf"\b3 \D*{re.escape(url)}", done.output)
         # What is older than what was taken is left out, and said; it is not tried again.
         done = pushed(tmp_path, url, ca, snapshot(5000))
-        assert done.exit_code == 1 and "HTTP 409" in done.output and not spooled(tmp_path)
+        assert done.exit_code == 1 and "HTTP 409 (replayed)" in done.output and not spooled(tmp_path)
         # An authority that did not sign it is no receiver, whatever it answers.
         done = pushed(tmp_path, url, pki / "gpu1.pem", snapshot())
         assert done.exit_code == 3 and "certificate" in done.output.lower() and len(spooled(tmp_path)) == 1
@@ -91,13 +93,13 @@ def test_a_token_that_is_not_known_is_said_and_loses_nothing(tmp_path: Path, sta
         keep(tmp_path / "token", "tc_0123456789abcdef." + "A" * 43)
         begun = time.monotonic()
         done = pushed(tmp_path, found.url, None, snapshot(50))
-        assert done.exit_code == 1 and "HTTP 401" in done.output and len(spooled(tmp_path)) == 1
+        assert done.exit_code == 1 and "HTTP 401 (no-token)" in done.output and len(spooled(tmp_path)) == 1
         assert time.monotonic() - begun < 45, "it is asked once, and not until its 90 s are over"
         keep(tmp_path / "token", good)
         assert pushed(tmp_path, found.url, None, snapshot(9)).exit_code == 0 and not spooled(tmp_path)
         # 429 for longer than there is time: the next run of the timer has it.
         done = pushed(tmp_path, found.url, None, snapshot(0))
-        assert done.exit_code == 3 and "HTTP 429" in done.output
+        assert done.exit_code == 3 and "HTTP 429 (too-often)" in done.output
         assert len(spooled(tmp_path)) == 1 and good not in done.output
 
 
@@ -246,6 +248,7 @@ def test_without_a_usable_spool_it_is_no_success(tmp_path: Path) -> None:
     with answering(says("200 OK")) as (url, _):
         done = pushed(tmp_path, url, None, snapshot(1))
     assert done.exit_code == 1 and str(tmp_path / "spool") in done.output
+    assert re.search(rf"\b1 \D*{re.escape(url)}", done.output), "it was taken, all the same"
     done = pushed(tmp_path, "http://127.0.0.1:9", None, snapshot(1))
     assert done.exit_code == 1 and str(tmp_path / "spool") in done.output
 
@@ -255,6 +258,7 @@ def test_a_token_that_is_not_known_is_a_1_and_nothing_is_lost(tmp_path: Path) ->
     with answering(says("401 Unauthorized")) as (url, _):
         done = pushed(tmp_path, url, None, snapshot(1))
     assert done.exit_code == 1 and len(spooled(tmp_path)) == 1
+    assert "HTTP 401" in done.output and re.search(rf"\b1 [\w ]+ {re.escape(str(tmp_path))}", done.output)
 
 
 @pytest.mark.parametrize(("url", "flaw"), [

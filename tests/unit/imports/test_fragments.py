@@ -70,7 +70,8 @@ def test_a_table_alone_is_shown_judged_and_explained(tmp_path: Path) -> None:
     snapshot = snap(tmp_path, TOPO)
     text = shown(snapshot)
     assert "nvidia-smi topo -m:\n      GPU0  GPU1  GPU2  GPU3\nGPU0  X     PIX   SYS   SYS\n" in text
-    assert "PIX = below one PCIe switch" in text and "SYS = through both CPUs" in text
+    legend = [line.split()[0] for line in text.splitlines() if re.match(r" *[A-Z]+ = \w", line)]
+    assert {"PIX", "SYS"} <= set(legend) <= {"PIX", "SYS", "X"}, "what stands in the table, and nothing else"
     assert "sudo lspci -nnvvv" in text
     assert [(each.outcome, each.code) for each in findings(snapshot, "accelerator-count")] == [
         ("unknown", "tree-unread")]
@@ -242,10 +243,10 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_list_of_what_to_add_is_short(tmp_path: Path) -> None:
     case = Case(snap(tmp_path, TOPO))
     text = render("preflight", case, judge(case, "preflight"), Style(), imported=True)
-    line = next(line for line in text.splitlines() if "could not be judged" in line)
-    fix = line.split("; fix: ")[1]
-    assert "sudo lspci -nnvvv" in fix.split("; ")[0]
-    assert len(fix.split("; then: ")[1].split(";")[0].split(", ")) <= 2 and "tunecheck record" in fix
+    line = next(line for line in text.splitlines() if line.endswith(": sudo tunecheck record") and "; fix: " in line)
+    first, then, _ = line.split("; fix: ")[1].split("; ")
+    assert ": sudo lspci -nnvvv (" in first
+    assert len(then.partition(": ")[2].split(", ")) <= 2
 
 
 _REAL = {
@@ -270,8 +271,8 @@ def test_modules_are_named(tmp_path: Path) -> None:
     text = ("filename:       /lib/modules/6.8.0-45-generic/updates/dkms/nvidia.ko\nversion:        580.95.05\n"
             "license:        Dual MIT/GPL\nvermagic:       6.8.0-45-generic SMP preempt mod_unload\n")
     said = shown(snap(tmp_path, text, "nouveau              3096576  1\nnvidia              56717312  0\n"))
-    assert "is version 580.95.05, open, built for kernel 6.8.0-45-generic" in said
-    assert "lsmod: nouveau, nvidia loaded" in said
+    assert re.search(r" 580\.95\.05, open, [^;]* 6\.8\.0-45-generic", said)
+    assert "lsmod: nouveau, nvidia " in said
 
 
 def test_a_p2p_table_without_its_command_refuses_nothing(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.unit.imports.smi_texts import GPU, HEAD
 from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
+from tunecheck.host.nvml_absence import nvml_reason
 from tunecheck.model.fact import Absence
 from tunecheck.model.finding import Finding
 from tunecheck.parsers.nvidia.smi_query import parse_query
@@ -112,8 +113,15 @@ def test_xml_has_the_same() -> None:
         "unrepairable_memory": True, "retire_pending": True, "power_limit_enforced_mw": 300000}
 
 
-def test_a_recording_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+def test_a_recording_of_an_earlier_version_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And that it is one is told by a code, not by the words that are shown."""
     from tests.unit.checks.machines import build
+
+    def words(text: str) -> None:
+        raise AssertionError(f"read: {text}")
+
+    nvml_reason.cache_clear()
+    monkeypatch.setattr("tunecheck.host.nvml_absence.reason_of_text", words)
 
     host = build({})
     document = host.nvml(1.0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.report.boxes import judged, shown, spec, switches
+from tests.unit.told import told
 
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import OUTCOMES, Finding, Remedy
@@ -26,18 +29,20 @@ def _gpus(count: int, text: str = "{} has x16 at every hop", outcome: str = "pas
 
 
 def test_eight_gpus_are_one_line() -> None:
-    assert [fold.text for fold in folded(_gpus(8))] == ["8 GPUs: x16 at every hop"]
+    assert [fold.text for fold in folded(_gpus(8, "{} x16 everywhere"))] == ["8 GPUs: x16 everywhere"]
 
 
 def test_the_exception_is_spelled_out_and_comes_first() -> None:
     bad = _finding("GPU8 0000:99:00.0", "GPU8 0000:99:00.0 is held back by 0000:99:00.0 x8", "fail")
-    assert [fold.text for fold in folded([*_gpus(8), bad])] == [bad.text, "8 GPUs: x16 at every hop"]
+    assert [fold.text for fold in folded([*_gpus(8, "{} x16 everywhere"), bad])] == [
+        bad.text, "8 GPUs: x16 everywhere"]
 
 
 def test_numbers_become_a_range_and_equal_ones_stay() -> None:
     findings = [_finding(f"GPU{index}", f"GPU{index} is at {value} C of 95 C")
                 for index, value in enumerate((41, 9, 35))]
-    assert [fold.text for fold in folded(findings)] == ["3 GPUs: is at 9 to 41 C of 95 C"]
+    (fold,) = folded(findings)
+    assert told(fold.text) == "3 9 41 95" and fold.text.endswith(" 41 C of 95 C")
 
 
 def test_what_the_receipt_says_survives() -> None:
@@ -53,19 +58,19 @@ def test_where_no_words_fit_all_those_of_the_first_stand_and_the_others_are_name
     said = "{} ACSCtl=0x0011 lets peer traffic pass on the path {} (ReqRedir- CmpltRedir-)"
     ways = {"0000:02:00.0": "GPU0-GPU1", "0000:02:01.0": "GPU0-GPU2", "0000:12:00.0": "GPU2-GPU3, GPU2-GPU4"}
     (fold,) = folded([_finding(port, said.format(port, way), check="acs-redirect") for port, way in ways.items()])
-    assert fold.text == ("0000:02:00.0 ACSCtl=0x0011 lets peer traffic pass on the path GPU0-GPU1 (ReqRedir- "
-                         "CmpltRedir-); and 2 more PCI devices: 0000:02:01.0, 0000:12:00.0")
+    first, others = fold.text.split("; ")
+    assert first == said.format("0000:02:00.0", "GPU0-GPU1") and told(others) == "2 0000:02:01.0 0000:12:00.0"
     links = [f"0000:{bus}:01.1-0000:{bus}:00.0" for bus in ("00", "70")]
     shared = [_finding(link, f"GPU{at}, GPU{at + 1} share x16 Gen5 of {link}: host copies get {28 + at} GB/s each")
               for at, link in enumerate(links)]
-    assert [fold.text for fold in folded(shared)] == [
-        "GPU0, GPU1 share x16 Gen5 of 0000:00:01.1-0000:00:00.0: host copies get 28 to 29 GB/s each; and 1 more link: "
-        "0000:70:01.1-0000:70:00.0"]
+    (fold,) = folded(shared)
+    assert told(fold.text) == "GPU0 GPU1 x16 Gen5 0000:00:01.1-0000:00:00.0 28 29 1 0000:70:01.1-0000:70:00.0"
 
 
 def test_a_subject_in_the_middle_stays_readable() -> None:
     found = [_finding(name, f"the counter of {name} stands still") for name in ("cpu1", "cpu2", "cpu3")]
-    assert [fold.text for fold in folded(found)] == ["the counter of cpu1 stands still; and 2 more CPUs: cpu2, cpu3"]
+    (fold,) = folded(found)
+    assert fold.text.startswith("the counter of cpu1 stands still; ") and told(fold.text) == "cpu1 2 cpu2 cpu3"
 
 
 def test_other_words_are_not_folded() -> None:
@@ -111,12 +116,12 @@ def test_a_big_box_stays_readable_and_verbose_shows_all() -> None:
     lines = [line for line in text.splitlines() if line.startswith(("FAIL", "UNKNOWN", "WARN", "PASS", "SKIP"))]
     checks = {finding.id for finding in run.findings}
     assert len(lines) <= len(checks) + 2 < len(run.findings)
-    assert "PASS    link-width: 8 GPUs: x16 at every hop" in lines
-    assert "FAIL    acs-redirect: 0000:02:00.0 ACSCtl=0x001d redirects" in text
+    assert [told(line) for line in lines if line.startswith("PASS    link-width: 8 GPUs: ")] == ["8 x16"]
+    assert "FAIL    acs-redirect: 0000:02:00.0 ACSCtl=0x001d " in text
     marks = [line.split()[0].lower() for line in lines[:-1]]        # the last is the verdict
     assert marks == sorted(marks, key=OUTCOMES.index)
     skips = [line for line in lines if line.startswith("SKIP")]
-    assert len(skips) == 1 and "driver-version" in skips[0] and "(-v says why)" in skips[0]
+    assert len(skips) == 1 and "driver-version" in skips[0] and "(-v " in skips[0]
     everything = render("preflight", case, run.findings, Style(), verbose=True)
     assert all(f"{finding.outcome.upper():<8}{shown(finding)}\n" in everything for finding in run.findings)
 
@@ -128,21 +133,22 @@ def test_the_fix_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert [line for line in text.splitlines() if line.strip().startswith("fix")]
     if width == 100:
-        assert "fix for these 2: run: ansible-playbook site.yml --tags acs -l box1; by hand: " in " ".join(text.split())
+        assert re.search(r"fix \w+ \w+ 2: \w+: ansible-playbook site\.yml --tags acs -l box1; [^:;]+: ",
+                         " ".join(text.split()))
 
 
 def test_piped_the_fix_has_its_label_too() -> None:
     case, run = judged(switches(8, redirecting=(0,)), desired=spec())
     text = render("preflight", case, run.findings, Style())
-    assert "; fix: boot with pci=" in text
-    assert "; or run: ansible-playbook site.yml --tags acs -l box1\n" in text
+    assert re.search(r"; fix: [^;]* pci=.*: ansible-playbook site\.yml --tags acs -l box1\n", text)
 
 
 def test_what_was_not_judged_is_counted_by_check() -> None:
     case, _ = judged(switches(2), desired=spec(2))
     skips = [_finding(f"GPU{index}", "idle", "skip", "link-speed") for index in range(8)]
     text = render("preflight", case, [*skips, _finding("", "no spec", "skip", "smt")], Style())
-    assert "SKIP    not judged (-v says why): link-speed (8), smt\n" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("SKIP    ")]
+    assert "(-v " in line and line.endswith(": link-speed (8), smt")
 
 
 def _of_an_import() -> list[Finding]:
@@ -154,7 +160,7 @@ def _of_an_import() -> list[Finding]:
 
 
 @pytest.mark.parametrize(("imported", "verbose", "order"), [
-    (True, False, ["topo-relation:", "cpu-lost:", "2 could", "clocksource:"]),
+    (True, False, ["topo-relation:", "cpu-lost:", "2 ", "clocksource:"]),
     (True, True, ["topo-relation:", "cpu-lost:", "swap:", "driver-stuck:", "clocksource:"]),
     (False, False, ["swap:", "topo-relation:", "driver-stuck:", "cpu-lost:", "clocksource:"])])
 def test_what_an_import_lacks_stands_behind_its_warnings(imported: bool, verbose: bool, order: list[str]) -> None:
@@ -163,7 +169,9 @@ def test_what_an_import_lacks_stands_behind_its_warnings(imported: bool, verbose
     lines = [line[8:] for line in text.splitlines() if line[:8].strip() in ("UNKNOWN", "WARN", "PASS")]
     assert [line.startswith(start) for line, start in zip(lines, order, strict=True)] == [True] * len(order), lines
     if imported and not verbose:
-        assert lines[2] == ("2 could not be judged from these texts (-v says why): swap, driver-stuck; fix: add the "
-                            "output of: cat /proc/swaps (tells 1 of them); all of it is in a recording: sudo "
-                            "tunecheck record")
+        open_, _, fix = lines[2].partition("; fix: ")
+        assert "(-v " in open_ and open_.endswith(": swap, driver-stuck")
+        one, whole = fix.split("; ")
+        assert ": cat /proc/swaps (" in one and told(one.partition("swaps")[2]) == "1"
+        assert whole.endswith(": sudo tunecheck record")
     assert text.endswith("UNKNOWN: 3 unknown, 1 warning, 1 passed\n")

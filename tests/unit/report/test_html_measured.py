@@ -9,6 +9,7 @@ import pytest
 from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import flat
 from tests.unit.report.boxes import judged, spec, switches, trialled
+from tests.unit.told import told
 
 from tunecheck.model.measurement import Measured
 from tunecheck.report.html import html
@@ -51,11 +52,10 @@ def test_a_cell_has_its_share_of_the_prediction() -> None:
     weak = _cell(one_way, 1, 0)
     assert (weak.share, weak.level, weak.weakest) == ("70 %", 2, True)
     assert one_way.weakest == "GPU1\u2192GPU0 40.3 GB/s"
-    facts = dict(weak.facts)
-    assert facts["Predicted"].startswith("57.6 GB/s (slowest link 0000:02:00.0-0000:03:00.0 x16 Gen5")
-    assert facts["Share"] == "70 % of the prediction"
-    assert facts["Beside it"] == "by SMs, write 56.5 GB/s, without peer access 22.0 GB/s"
-    assert facts["Samples"] == "5, spread 1 %"
+    facts = {name: told(text) for name, text in weak.facts}
+    assert facts["Predicted"] == "57.6 0000:02:00.0-0000:03:00.0 x16 Gen5"
+    assert (facts["Measured"], facts["Share"], facts["Samples"]) == ("40.3", "70", "5 1")
+    assert told(weak.facts[-1][1]) == "56.5 22.0", "what is told beside it"
     assert [_cell(both_ways, *pair).level for pair in ((2, 3), (3, 2))] == [1, 1], "one figure, both cells"
     assert sum(bool(cell and cell.weakest) for row in both_ways.rows for cell in row) == 2
 
@@ -64,13 +64,13 @@ def test_without_a_prediction_the_best_of_the_class_counts() -> None:
     latency = _heat({"figures": {"latency 0-1": 900, **{f"latency {a}-{b}": 1400 for a in (0, 1) for b in (2, 3)}}}
                     ).quantities[2]
     assert (_cell(latency, 0, 1).share, _cell(latency, 0, 1).level) == ("+26 %", 3)
-    assert dict(_cell(latency, 0, 1).facts)["Share"] == "+26 % over the best of its class (switch, 715 ns)"
-    assert _cell(latency, 0, 2).weakest and latency.weakest.endswith(" and 3 more")
+    share = dict(_cell(latency, 0, 1).facts)["Share"]
+    assert told(share) == "+26 715" and "(switch, " in share
+    assert _cell(latency, 0, 2).weakest and told(latency.weakest) == "GPU0 \u2192 GPU2 1400 3"
     # Nothing is known of the way: no prediction, and one class.
     hidden = _heat({"figures": {"one way 1-0": 45.0}}, 2, flat()).quantities
     facts = dict(_cell(hidden[0], 1, 0).facts)
-    assert facts["Share"] == "80 % of the best of its class (unknown way, 56.5 GB/s)"
-    assert facts["Predicted"].startswith("none: ")
+    assert told(facts["Share"]) == "80 56.5" and told(facts["Predicted"]) == ""
     only = _cell(hidden[1], 0, 1)
     assert (only.share, only.level) == ("", 0), "one figure says nothing about itself"
 
@@ -86,7 +86,9 @@ def test_only_what_was_chosen_and_what_was_not_measured() -> None:
     found = _heat({"figures": {"one way 1-3": None}, "notes": {"chosen": [1, 3], "no_access": [[1, 3]]}})
     assert found.gpus == (1, 3)
     missing = _cell(found.quantities[0], 0, 1)
-    assert (missing.text, missing.facts[0]) == ("?", ("Measured", "no peer access"))
+    assert (missing.text, missing.share, missing.facts[0][0]) == ("?", "", "Measured")
+    asked = _cell(_heat({"figures": {"one way 1-3": None}, "notes": {"chosen": [1, 3]}}).quantities[0], 0, 1)
+    assert asked.facts[0] != missing.facts[0], "refused, or only not measured"
     assert all(row[0] in ("GPU1\u2192GPU3", "GPU3\u2192GPU1", "GPU1-GPU3") for row in found.listed)
 
 
@@ -95,8 +97,8 @@ def test_nothing_to_show() -> None:
     assert heat(Measured(), document) is None and reduce(Measured()) is None
     only_control = heat(measured({"only": True, "figures": {"control 0-1": 20.0}}, 2), document)
     assert only_control and only_control.quantities == () and len(only_control.listed) == 1
-    assert "only copies without peer access" in html(judged(switches(2), "p2p", spec(2), measured(
-        {"only": True, "figures": {"control 0-1": 20.0}}, 2))[1])
+    page = html(judged(switches(2), "p2p", spec(2), measured({"only": True, "figures": {"control 0-1": 20.0}}, 2))[1])
+    assert "20.0 GB/s" in page and 'class="heat-of"' not in page
 
 
 def test_all_reduces_by_ranks_with_their_crossover() -> None:
@@ -104,9 +106,10 @@ def test_all_reduces_by_ranks_with_their_crossover() -> None:
     assert [group.ranks for group in found.groups] == [2, 4]
     assert found.groups[0].rows[1] == ("8 KB", "3.5", "4.5", "6.5", "7.2", "0.54", "10.3")
     assert found.groups[0].crossed == "256 KB" and found.groups[0].plot
-    assert found.groups[0].plot.cross and found.groups[0].plot.cross.text == "NCCL is faster from 256 KB"
-    assert (found.groups[0].wrong, found.groups[1].wrong) == ((), ("soak sum in rank 3",))
-    assert found.soaks[0].wrong == "in rank 3" and found.soaks[0].rate == "1000"
+    assert found.groups[0].plot.cross and told(found.groups[0].plot.cross.text) == "NCCL 256"
+    (wrong,) = found.groups[1].wrong
+    assert found.groups[0].wrong == () and wrong.startswith("soak sum ") and told(wrong) == "3"
+    assert told(found.soaks[0].wrong) == "3" and found.soaks[0].rate == "1000"
     assert found.bus == (("64 MB", "39.0"), ("256 MB", "40.0")) and found.bus_plot
     assert found.nccl == "NCCL 2.28.9 (libnccl.so.2)"
 
@@ -119,7 +122,7 @@ def test_without_nccl_there_is_a_plot_and_no_crossover() -> None:
     assert picture and picture.cross is None and found.groups[0].crossed == ""
     assert [curve.id for curve in picture.curves] == ["nccl-staged", "own"]
     assert found.bus_plot is None, "one point is no line"
-    assert found.nccl == "NCCL was not measured: no libnccl" and found.soaks == ()
+    assert found.nccl.startswith("NCCL ") and found.nccl.endswith(": no libnccl") and found.soaks == ()
 
 
 @pytest.mark.parametrize("logarithmic", [True, False])

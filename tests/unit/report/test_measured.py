@@ -9,6 +9,8 @@ import pytest
 from tests.unit.checks.measurements import measured
 from tests.unit.facts.trees import below_one_switch, frozen, full
 from tests.unit.report.closed import closed
+from tests.unit.report.drawn import drawn
+from tests.unit.told import told
 
 from tunecheck.app.schemas import MEASURED
 from tunecheck.facts.pci.topology import Topology
@@ -26,23 +28,21 @@ def _topology(gpus: int) -> Topology:
 
 
 def test_two_gpus_side_by_side_with_the_weakest_marked() -> None:
-    found = measured({"figures": {"one way 1-0": 52.34, "latency 0-1": 730}}, 2)
-    lines = p2p_lines(found, _topology(2), 80)
-    assert lines[:4] == [
-        "GB/s one way        GB/s both ways        ns per load",
-        "      GPU0  GPU1           GPU0   GPU1          GPU0  GPU1",
-        "GPU0     -  56.5    GPU0      -  107.0    GPU0     -   730*",
-        "GPU1  52.3*    -    GPU1  107.0      -    GPU1   715     -",
-    ]
-    assert lines[4] == "* the weakest"
-    assert "without peer access: 22.0 GB/s one way" in lines
+    lines = drawn()["figures/two GPUs"]
+    heads, columns, *rows = lines
+    assert heads.count("GB/s") == 2 and heads.count("ns") == 1 and columns.split() == ["GPU0", "GPU1"] * 3
+    assert [row.split() for row in rows[:2]] == [
+        ["GPU0", "-", "56.5", "GPU0", "-", "107.0", "GPU0", "-", "730*"],
+        ["GPU1", "52.3*", "-", "GPU1", "107.0", "-", "GPU1", "715", "-"]]
+    assert len({len(line) for line in (columns, rows[1])}) == 1 and rows[0] == f"{rows[0][:-4]}730*"
+    assert rows[2].startswith("* ") and [told(line) for line in rows[3:]] == ["56.5", "22.0", "1.29"]
 
 
 @pytest.mark.parametrize("gpus", [2, 3, 4, 8])
 @pytest.mark.parametrize("width", [0, 20, 40, 60, 80, 200])
 def test_no_line_is_wider_than_the_terminal(gpus: int, width: int) -> None:
     lines = p2p_lines(measured({"figures": {"one way 1-0": 52.1, "both ways 0-1": 99.0}}, gpus), _topology(gpus), width)
-    tables = lines[:lines.index("* the weakest")]
+    tables = lines[:next(number for number, line in enumerate(lines) if line.startswith("* "))]
     assert not width or max(map(len, tables)) <= width
     # What is measured once for both directions stands in both cells of a matrix. No star where all are alike.
     assert "\n".join(tables).count("52.1*") == 1
@@ -51,10 +51,10 @@ def test_no_line_is_wider_than_the_terminal(gpus: int, width: int) -> None:
 
 def test_eight_gpus_in_80_columns_are_three_matrices_below_each_other() -> None:
     lines = p2p_lines(measured({}, 8), _topology(8), 80)
-    titles = [line for line in lines if line.startswith(("GB/s", "ns"))]
-    assert titles == ["GB/s one way", "GB/s both ways", "ns per load"]
-    assert "* the weakest" not in lines, "all are alike"
-    assert "ring: 448.0 GB/s in sum over 8 flows" in lines
+    titles = [line.split()[0] for line in lines if line.startswith(("GB/s", "ns"))]
+    assert titles == ["GB/s", "GB/s", "ns"]
+    assert not [line for line in lines if line.startswith("* ")], "all are alike"
+    assert [line.partition(": ")[0] for line in lines if told(line) == "448.0 8"] == ["ring", "all pairs"]
 
 
 def test_a_cell_that_was_not_measured_is_a_question_mark() -> None:
@@ -68,23 +68,18 @@ def test_nothing_measured() -> None:
 
 
 def test_the_table_of_all_reduces() -> None:
-    lines = allreduce_lines(measured({"figures": {"nccl 2 8": None}}, 2))
-    assert lines[:3] == [
-        "2 ranks, us  own p50   p99  NCCL p50   p99  own/NCCL  NCCL, P2P off",
-        "8 B              3.2   4.1         -     -         -              -",
-        "8 KB             3.5   4.5       6.5   7.2      0.54           10.3",
-    ]
-    assert lines[-3:] == [
-        "NCCL is faster from 256 KB on: set that as the limit of your engine's own all-reduce",
-        "bus bandwidth of 2 ranks in GB/s: 64 MB 39.0, 256 MB 40.0",
-        "soak of 2 ranks: 60000 steps in 60 s",
-    ]
+    lines = drawn()["all-reduces/two ranks"]
+    assert told(lines[0]) == "2 p50 p99 NCCL p50 p99 NCCL NCCL P2P"
+    assert [line.split() for line in lines[1:3]] == [
+        ["8", "B", "3.2", "4.1", "-", "-", "-", "-"], ["8", "KB", "3.5", "4.5", "6.5", "7.2", "0.54", "10.3"]]
+    assert len(set(map(len, lines[:6]))) == 1, "columns"
+    assert [told(line) for line in lines[6:]] == ["NCCL 256", "2 64 39.0 256 40.0", "2 60000 60"]
 
 
 def test_every_group_has_its_table_and_a_narrow_terminal_gets_lines() -> None:
-    lines = allreduce_lines(measured({}, 4), 40)
-    assert [line for line in lines if line.endswith("us:")] == ["2 ranks, us:", "4 ranks, us:"]
-    assert "8 KB: own 3.5 (p99 4.5), NCCL 6.5" in lines
+    lines = drawn()["all-reduces/four ranks on a narrow terminal"]
+    assert [told(line) for line in lines if line.endswith("us:")] == ["2", "4"]
+    assert [told(line) for line in lines].count("8 3.5 p99 4.5 NCCL 6.5") == 2
 
 
 @pytest.mark.parametrize("data", [{}, {"only": True}, {"hangs": [_HANG], "wrong": [_WRONG], "failures": {"p2p": "no"}},

@@ -20,9 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.checks.measurements import measured
+from tests.unit.refusing import refused
 from tests.unit.report.boxes import WHEN, hostile, judged, spec, switches, trialled, wrong
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck.model.finding import Finding, Remedy
 from tunecheck.report.document import Run
 from tunecheck.report.exporters import check_outputs, write_outputs
@@ -245,15 +246,16 @@ def test_metrics_are_readable_for_everybody_and_replaced_in_one_step(tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "tunecheck.prom"]
 
 
-@pytest.mark.parametrize(("wanted", "sentence"), [
-    ({"json": "-", "junit": "-"}, "--json and --junit both write to standard output"),
-    ({"json": "{}/x", "html": "{}/./x"}, "both write to"),
-    ({"prometheus": "{}/x.txt"}, "call it .*x.txt.prom"),
-    ({"html": "{}/none/x.html"}, "does not exist"),
-    ({"junit": "{}"}, "is a directory"),
+@pytest.mark.parametrize(("wanted", "flaw", "names"), [
+    ({"json": "-", "junit": "-"}, Misuse.DOES_NOT_BELONG, ("--json", "--junit")),
+    ({"json": "{}/x", "html": "{}/./x"}, Misuse.DOES_NOT_BELONG, ("--json", "--html", "{}/x")),
+    ({"prometheus": "{}/x.txt"}, Misuse.MALFORMED, ("{}/x.txt", "{}/x.txt.prom")),
+    ({"html": "{}/none/x.html"}, Misuse.NOT_THERE, ("{}/none/x.html", "{}/none")),
+    ({"junit": "{}"}, Misuse.ALREADY, ("{}",)),
 ])
-def test_places_are_refused_before_the_probing(tmp_path: Path, wanted: dict[str, str], sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
+def test_places_are_refused_before_the_probing(tmp_path: Path, wanted: dict[str, str], flaw: Misuse,
+                                               names: tuple[str, ...]) -> None:
+    with refused(flaw, *(name.format(tmp_path) for name in names)):
         check_outputs({kind: place.format(tmp_path) for kind, place in wanted.items()})
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat, frozen, full, switch
+from tests.unit.refusing import refused
 from tests.unit.report.boxes import shown
 from tests.unit.report.closed import closed
+from tests.unit.told import told
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck.facts.snapshot import gather
 from tunecheck.report.document import document
 from tunecheck.report.grouping import worst_first
@@ -110,15 +112,15 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_a_report_without_a_gpu_says_so(verb: str) -> None:
     case = _case(Machine(), verb, with_spec=False)
     findings = judge(case, verb)
-    assert "; no accelerator found" in render(verb, case, findings, Style()).splitlines()[-1]
+    no_gpu = render(verb, case, findings, Style()).splitlines()[-1].split("; ")[1]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
-    last = render(verb, case, skipped, Style()).splitlines()[-1]
-    assert last == f"UNKNOWN: {len(skipped)} skipped; no accelerator found; nothing was judged (-v says why)"
+    last = render(verb, case, skipped, Style()).splitlines()[-1].split("; ")
+    assert last[:2] == [f"UNKNOWN: {len(skipped)} skipped", no_gpu] and "-v" in last[2]
     # What judged nothing is no pass.
     assert (document(verb, case, skipped)["outcome"], document(verb, case, skipped)["exit_code"]) == ("unknown", 3)
     for machine, which in ((switch(), verb), (Machine(), "host")):
         case = _case(machine, which)
-        assert "no accelerator found" not in render(which, case, judge(case, which), Style()).splitlines()[-1]
+        assert no_gpu not in render(which, case, judge(case, which), Style()).splitlines()[-1]
 
 
 def test_a_narrow_terminal_gets_pairs_for_the_matrix() -> None:
@@ -169,9 +171,11 @@ def test_an_idle_link_does_not_read_as_a_fault() -> None:
     machine = switch().file(f"{PCI}/0000:03:00.0/current_link_speed", "2.5 GT/s PCIe\n")
     machine.file(f"{PCI}/0000:04:00.0/current_link_width", "8\n")
     text = _text(machine, Style(), "topo")
-    assert " x16 Gen1 now, Gen5 at most\n" in text and "idle links slow down" in text
-    assert " x8 of x16 Gen5\n" in text
-    assert "idle links" not in _text(switch(), Style(), "topo")
+    lines = [told(line) for line in text.splitlines()]
+    assert [line for line in lines if "x16 Gen1 Gen5" in line and "0000:03:00.0" in line]
+    assert [line for line in lines if "x8 x16 Gen5" in line and "0000:04:00.0" in line]
+    drawings = [each.partition("\nFAIL ")[0] for each in (text, _text(switch(), Style(), "topo"))]
+    assert [drawing.count("link-speed") for drawing in drawings] == [1, 0], "which judges links at work"
 
 
 def test_a_wrapped_tree_keeps_its_lines() -> None:
@@ -216,12 +220,12 @@ def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tunecheck.util.whole_file.os.fsync", refuse)
-    with pytest.raises(UsageError, match="No space left"):
+    with refused(Misuse.UNWRITABLE, str(tmp_path / "report.json"), "No space left on device"):
         write_file(str(tmp_path / "report.json"), b"new")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
-@pytest.mark.parametrize(("place", "sentence"), [("", "is a directory"), ("missing/x.json", "does not exist")])
-def test_places_that_cannot_be_written_are_refused_early(tmp_path: Path, place: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
+@pytest.mark.parametrize(("place", "flaw"), [("", Misuse.ALREADY), ("missing/x.json", Misuse.NOT_THERE)])
+def test_places_that_cannot_be_written_are_refused_early(tmp_path: Path, place: str, flaw: Misuse) -> None:
+    with refused(flaw, f"{tmp_path}/{place}"):
         check_writable(f"{tmp_path}/{place}")

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ...host import Host, Unreadable
-from ...host.nvml_absence import NOT_READ, nvml_reason
+from ...host.nvml_absence import NOT_READ, OLDER, nvml_reason
 from ...model.fact import Absence, Fact, Reason, absent, known, not_understood
 from ...parsers.nvidia.nvml_keys import LATER
 from ...parsers.pci.pci import BDF
@@ -22,7 +22,7 @@ from ...util.at_first_use import dataclass
 __all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
 
 _SOURCE = "NVML"
-_OLDER = "not in it: recorded by an earlier version"
+_OLDER = f"{OLDER}: not in it: recorded by an earlier version"
 #: Its process crashed, or its answer did not come in time.
 _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 #: What every board tells or does not have. An error in place of one of them may be a sensor; of two, the board is ill.

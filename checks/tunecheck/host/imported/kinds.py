@@ -13,7 +13,7 @@ from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
 from .log_signs import is_log
 
-__all__ = ["advice", "is_list", "recognise", "shown"]
+__all__ = ["advice", "is_list", "is_tar", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -106,9 +106,13 @@ def is_list(text: str) -> bool:
     return _LSPCI_BODY.search(text[:_HEAD]) is None
 
 
+def is_tar(text: str) -> bool:
+    return text[257:262] == "ustar"
+
+
 def advice(text: str) -> str | None:
     """Return how to get something recognisable in place of ``text``. None where there is no advice."""
-    if text[257:262] == "ustar":
+    if is_tar(text):
         return "a tar archive; unpack it first (tar xf) and give the folder"
     if _LSPCI.search(text[:_HEAD]):
         return "lspci without its details; run sudo lspci -nnvvv"

@@ -126,6 +126,7 @@ def load_import(path: str) -> ImportedHost:
     seen: list[str] = []
     advice: dict[str, None] = {}
     holes: dict[str, None] = {}
+    packed = False
     for piece in imported_files.pieces(path):
         if piece.origin not in seen:
             seen.append(piece.origin)
@@ -139,8 +140,10 @@ def load_import(path: str) -> ImportedHost:
             continue
         if better := kinds.advice(piece.text):
             advice.setdefault(f"{piece.origin} is {better}")
+            packed = packed or kinds.is_tar(piece.text)
     if not origins and advice:
-        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}", Damage.PACKING)
+        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}",
+                         Damage.PACKING if packed else Damage.TOO_LITTLE)
     if not origins and any(isinstance(each, imported_packed.NoText) for each in holes):
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}",
                          Damage.UNKNOWN_PART)

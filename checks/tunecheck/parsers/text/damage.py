@@ -40,6 +40,8 @@ class Damage(Enum):
     OTHER_SCHEMA = "other-schema"
     NEWER = "newer"
     OLDER = "older"
+    #: It is known what it is, and it tells nothing that could be judged.
+    TOO_LITTLE = "too-little"
     #: Two parts that no one host can have.
     CONTRADICTS = "contradicts"
     #: A command without its words, its output or its result.

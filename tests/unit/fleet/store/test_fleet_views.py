@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import re
 import stat
 from pathlib import Path
 
 import pytest
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck_fleet.store import Flap
 
 from .stores import Makes, one, seen
@@ -74,11 +77,12 @@ def test_waivers(makes: Makes) -> None:
     assert [waiver.last_matched for waiver in store.waivers()] == [1, None]
     assert store.waivers(expired=False) == [second]
     assert store.unwaive(first.id).reason == "vendor ticket" and store.waivers() == [second]
-    for wrong in ({"reason": " "}, {"author": ""}, {"until": None}, {"until": now - 1}, {"value": "{"},
-                  {"until": float("nan")}):
-        with pytest.raises(UsageError):
+    for wrong, flaw, name in (({"reason": " "}, Misuse.LEFT_OUT, "reason"), ({"author": ""}, Misuse.LEFT_OUT, "author"),
+                              ({"until": None}, Misuse.LEFT_OUT, ""), ({"until": now - 1}, Misuse.PASSED, "1970-01-12"),
+                              ({"value": "{"}, Misuse.MALFORMED, "'{'"), ({"until": float("nan")}, Misuse.PASSED, "")):
+        with refused(flaw, name):
             store.waive("x", **{"reason": "r", "author": "a", "until": now + 1e6, **wrong})     # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no waiver 77"):
+    with refused(Misuse.NO_SUCH, "77"):
         store.unwaive(77)
 
 
@@ -121,5 +125,5 @@ def test_parquet(makes: Makes, tmp_path: Path) -> None:
                   for row in tables["spans"]) == [
         ("x", "1", 1, 2), ("x", "2", 2, None), ("é\\x00", '"\\u0000"', 1, None)]
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be written"):
+    with refused(Misuse.UNWRITABLE, str(tmp_path / "file"), os.strerror(errno.EEXIST)):
         store.export_parquet(tmp_path / "file")

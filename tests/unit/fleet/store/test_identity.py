@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck_fleet.store.store import Store
 
 from .stores import Makes, one, seen
@@ -24,7 +25,7 @@ def test_a_new_name_keeps_the_history(makes: Makes) -> None:
     one(store, seen("new", {"x": 2}, key="k"))
     assert store.known_hosts() == ["new"] and [span.value for span in store.history("new", "x")] == [1, 2]
     assert events(store, 2) == [("new", "renamed", "old")]
-    with pytest.raises(UsageError, match="'new'"):
+    with refused(Misuse.NO_SUCH, "'old'", "'new'"):
         store.current("old")
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck_fleet.decide import decide
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.store import database, open_store
@@ -135,19 +136,19 @@ def test_who_may_not_write_is_told_so_and_nothing_is_said() -> None:
                     decide(store, report(store), "acknowledge", ["1a"], author="ann")
                 os.write(write, b"written")
             except UsageError as error:
-                os.write(write, str(error).encode())
+                os.write(write, f"{error.flaw} {error}".encode())
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
         os.close(write)
         with os.fdopen(read, "rb") as said:
-            assert b"cannot be written by this user" in said.read()
+            assert said.read().startswith(f"{Misuse.UNWRITABLE} {file}: ".encode())
         assert _tables(file) == before
 
 
 @pytest.mark.parametrize("what", ["approve", "acknowledge"])
 def test_a_decision_without_an_author_is_none(tmp_path: Path, what: str) -> None:
     with Store(str(tmp_path / "fleet.db"), clock=Clock(), catalogue=1) as store:
-        with pytest.raises(UsageError, match="needs an author"):
+        with refused(Misuse.LEFT_OUT, "author"):
             store.decide(what, 1, "1a", "x", [("a", "x")], author=" ")      # type: ignore[arg-type]
         assert store.decisions() == []

@@ -9,8 +9,9 @@ from sqlalchemy import delete
 from tests.unit.fleet import synthetic
 from tests.unit.fleet.nights import Fleet, random_fleet
 from tests.unit.fleet.same_answers import answers_alike
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck_fleet.decide import decide
 from tunecheck_fleet.judge import JudgeOptions, load_host_view, report
 from tunecheck_fleet.model import Problem, Seen
@@ -150,7 +151,7 @@ def test_an_audit_that_is_not_whole(makes: Makes) -> None:
     assert answers_alike(store, _week(store), head.id, names=["a0", "a3", "b1", "new", "alone"]) == 5
     store.finish(head.id)
     assert answers_alike(store, _week(store), names=["a0", "a3", "b1", "new", "alone"]) == 5
-    with pytest.raises(UsageError, match="no audit"):
+    with refused(Misuse.NO_SUCH, "#99"):
         report(store, 99, _week(store), "a0")
 
 

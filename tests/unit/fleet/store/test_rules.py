@@ -6,8 +6,9 @@ import json
 
 import pytest
 from sqlalchemy import func, select
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck_fleet.model import Change, Problem
 from tunecheck_fleet.store import schema
 from tunecheck_fleet.store.store import Store
@@ -220,9 +221,9 @@ def test_one_host_is_put_once_an_audit(makes: Makes) -> None:
     assert store.put(head.id, seen("a", {"x": 2})).what == "repeated"
     assert store.at("a", head.id) == {"x": 1} and store.pending(head.id) == [("b", "g")]
     store.finish(head.id)
-    with pytest.raises(UsageError, match="is finished"):
+    with refused(Misuse.OVER, f"#{head.id}"):
         store.put(head.id, seen("b"))
-    with pytest.raises(UsageError, match="no audit #9"):
+    with refused(Misuse.NO_SUCH, "#9"):
         store.put(9, seen("b"))
 
 
@@ -251,13 +252,13 @@ def _deep() -> list[object]:
 
 def test_who_is_not_known_is_named_with_the_nearest(makes: Makes) -> None:
     store = makes.fresh()
-    with pytest.raises(UsageError, match="holds no audit yet"):
+    with refused(Misuse.EMPTY, store.where, "tunecheck audit"):
         store.audit()
     one(store, seen("gpu0017"), seen("dead", status="unreachable"))
-    with pytest.raises(UsageError, match="did you mean gpu0017"):
+    with refused(Misuse.NO_SUCH, "'gpu017'", "gpu0017"):
         store.current("gpu017")
-    with pytest.raises(UsageError, match="never answered"):
+    with refused(Misuse.EMPTY, "dead"):
         store.newest_document("dead")
-    with pytest.raises(UsageError, match="no audit #7"):
+    with refused(Misuse.NO_SUCH, "#7"):
         store.audit(7)
     assert store.known_hosts() == ["dead", "gpu0017"]

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from sqlalchemy import update
+from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse
 from tunecheck_fleet.store import schema
 
 from .stores import Makes, one, seen
@@ -39,7 +40,8 @@ def test_a_killed_audit_loses_no_finished_host_and_goes_on(makes: Makes) -> None
     place = makes.place()
     store = makes.open(place)
     with holder(place, 5, 9) as (process, number):
-        with pytest.raises(UsageError, match=rf"audit #{number} is running: process {process.pid} on .* since"):
+        begun = datetime.fromtimestamp(store.audit(number).started, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        with refused(Misuse.IN_USE, f"#{number}", f" {process.pid} ", os.uname().nodename, begun):
             store.begin("all", [("a", "g")])
         makes.clock.now = store.audit(number).started + 60      # the holder's clock is the real one
         assert store.resume("all", 3600) is None
@@ -50,7 +52,7 @@ def test_a_killed_audit_loses_no_finished_host_and_goes_on(makes: Makes) -> None
     assert head is not None and head.id == number and head.finished is None
     assert store.pending(number) == [(f"h{n}", "g") for n in range(5, 9)]
     assert {state.host for state in store.hosts(number)} == {f"h{n}" for n in range(5)}
-    with pytest.raises(UsageError, match="is running"):
+    with refused(Misuse.IN_USE, f"#{number} "):
         makes.open(place).begin("all", [])
     for name, group in store.pending(number):
         store.put(number, seen(name, {"x": 1}, group=group))
@@ -87,7 +89,7 @@ def test_a_holder_on_another_machine_counts_as_gone_when_it_is_silent(makes: Mak
     makes.clock.hours(0.2)
     store.put(head.id, seen("a"))
     makes.clock.hours(0.2)
-    with pytest.raises(UsageError, match="on elsewhere"):
+    with refused(Misuse.IN_USE, f"#{head.id} ", " elsewhere "):
         makes.open(place).begin("all", [])
     makes.clock.hours(0.2)
     assert makes.open(place).begin("all", []).id == 2
@@ -107,7 +109,7 @@ def test_push_does_not_wait_for_pull(makes: Makes) -> None:
     place = makes.place()
     store, other = makes.open(place), makes.open(place)
     push = store.begin("push", [], "push")
-    with pytest.raises(UsageError, match="is running"):
+    with refused(Misuse.IN_USE, f"#{push.id} ", str(os.getpid())):
         other.begin("push", [], "push")
     pull = other.begin("all", [("a", "g")])
     assert other.put(pull.id, seen("a", {"x": 1})).what == "first"
