@@ -24,7 +24,8 @@ _SECONDS = 20.0
 @dataclass(frozen=True)
 class PastEvent:
     """One kind of event in one earlier boot. ``kind``: "xid", "sxid", "fallen" (off the bus), or one of
-    driver_failures.KINDS ("adapter", "gsp", "wpr2", "probe", "panic"). ``device`` is "0000:03:00", "GPU0" or "";
+    driver_failures.KINDS ("adapter", "gsp", "panic"
+    and others). ``device`` is "0000:03:00", "GPU0" or "";
     ``code`` of an Xid or SXid, else 0; ``count`` in this boot; ``first`` and ``last`` as printed in the log."""
 
     kind: str

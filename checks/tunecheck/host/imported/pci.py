@@ -145,7 +145,7 @@ class BusTree:
                 return None, Absence.NOT_DERIVABLE.because(
                     f"not derivable: bus {domain}:{bus:02x} has several bridges above it in this text")
             if not parents:
-                why = self._not_a_root(domain, bus)
+                why = self._not_a_root(domain, bus, self._devices[parts[0]])
                 if why:
                     return None, Absence.NOT_IN_IMPORT.because(why)
                 return "/".join(["/sys/devices", f"pci{domain}:{bus:02x}", *parts]), None
@@ -213,8 +213,9 @@ class BusTree:
         silent = not link_known or unnamed or f"{port.vendor}:{port.device}" in EMULATED
         return port.port in ("Root Port", "Downstream Port", None) and silent and port.width != 0
 
-    def _not_a_root(self, domain: str, bus: int) -> str:
-        if not self._whole:
+    def _not_a_root(self, domain: str, bus: int, top: LspciDevice) -> str:
+        # A way that ends at a root port is whole, also where the text lost the host bridge above it.
+        if not self._whole and not (top.port == "Root Port" and (domain, bus) in self._roots):
             return f"not in the import (no host bridge is listed, so these are only some devices); {FULL}"
         if self._below(domain, bus):
             return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"

@@ -58,5 +58,5 @@ def tells(message: str) -> bool:
     found = kernel_log.parse(message)
     return bool(found.xids or found.fallen or found.hung or found.pcie or found.osc or found.unassigned or found.sxids
                 or found.failures or found.faults or found.lockups or found.loads or found.memory
-                or found.mismatches or found.unsupported
+                or found.mismatches or found.unsupported or found.links
                 ) or boot_log.parse(message) != boot_log.BootLog()

@@ -15,6 +15,7 @@ from ...util.at_first_use import dataclass, regex
 from ..nvidia.driver_failures import Failure, Failures
 from ..nvidia.driver_refusals import Mismatch, Refusals, Unsupported
 from ..pci.aer import PcieError, PcieErrors
+from ..pci.bandwidth import Limited, Limits
 from ..pci.dma_faults import DmaFault, DmaFaults
 from ..pci.osc import Bridge
 from ..pci.pci_space import Assignments, Unassigned
@@ -113,7 +114,8 @@ class KernelEvents:
     PCIe errors. ``unassigned`` is memory of PCI devices that found no place. ``failures`` are those that make no
     Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck. ``mismatches`` are
     programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive.
-    ``memory`` are errors of the host's memory and processors, and kills for want of memory."""
+    ``memory`` are errors of the host's memory and processors, and kills for want of memory. ``links`` are ways that are
+    narrower or slower than their device."""
 
     start: bool
     cut: bool
@@ -134,6 +136,7 @@ class KernelEvents:
     first: str = ""
     last: str = ""
     doubt: str = ""
+    links: tuple[Limited, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -153,7 +156,8 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         tuple(found.fallen.values()), tuple(found.hung.values()), found.pcie.result(),
                         found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
                         found.failures.result(), found.faults.result(), found.lockups.result(),
-                        found.refusals.mismatches(), found.refusals.boards(), found.memory.result(), *span(text), doubt)
+                        found.refusals.mismatches(), found.refusals.boards(), found.memory.result(), *span(text), doubt,
+                        found.limits.result({xid.gpu for xid in found.xids.values()}))
 
 
 def _has_start(log: str) -> bool:
@@ -170,6 +174,7 @@ class _Collector:
     sxids: dict[tuple[int, str, int, bool], SXid] = field(default_factory=dict)
     pcie: PcieErrors = field(default_factory=PcieErrors)
     bars: Assignments = field(default_factory=Assignments)
+    limits: Limits = field(default_factory=Limits)
     failures: Failures = field(default_factory=Failures)
     faults: DmaFaults = field(default_factory=DmaFaults)
     lockups: Lockups = field(default_factory=Lockups)
@@ -193,8 +198,8 @@ class _Collector:
         elif "[nvidia" in text and self._stack and line.number <= self._stack[1]:
             task = self.hung[self._stack[0]]
             self.hung[self._stack[0]] = replace(task, in_driver=True)
-        elif not (self.bars.feed(line) or self.failures.feed(line, self.loads) or self.faults.feed(line)
-                  or self.lockups.feed(line) or self.memory.feed(line)):
+        elif not (self.limits.feed(line) or self.bars.feed(line) or self.failures.feed(line, self.loads)
+                  or self.faults.feed(line) or self.lockups.feed(line) or self.memory.feed(line)):
             self.pcie.feed(line)
 
     def _driver(self, line: Line) -> None:

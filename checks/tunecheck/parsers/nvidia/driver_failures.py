@@ -1,4 +1,5 @@
-"""What stops the NVIDIA driver or the kernel and makes no Xid: a GPU that cannot be brought up, its firmware, a panic.
+"""What stops the NVIDIA driver or the kernel and makes no Xid: a GPU that cannot be brought up, its firmware, one that
+is gone, locked up or waits for a reset, a panic.
 
 Texts of NVIDIA's open kernel modules 535 to 610 (osinit.c RmInitAdapter, kernel_gsp.c, kernel_gsp_gh100.c, nv.c), of
 drivers/base/firmware_loader and of kernel/panic.c. "GPU0" in them is the driver's own number, "" where none is told.
@@ -30,6 +31,9 @@ _DRIVER = (
     ("region", r"This PCI I/O region assigned to your NVIDIA device is invalid"),
     ("probe", r"request_mem_region failed for |The NVIDIA probe routine failed for \d"
               r"|None of the NVIDIA (?:graphics adapters|devices) were initialized"),
+    ("gone", r".{0,160}(?:GPU (?:is )?lost from the bus|\[NV_ERR_GPU_IS_LOST\]|\bBus is dead\b)"),
+    ("locked", r".{0,80}GPU is probably locked"),
+    ("reset", r".{0,160}(?:GPU requires reset|\[NV_ERR_RESET_REQUIRED\])"),
 )
 _PATTERNS = tuple((kind, regex(rf"NVRM: {_GPU}(?:{text})")) for kind, text in _DRIVER)
 _FIRMWARE = regex(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Direct firmware load for|"
@@ -37,6 +41,9 @@ _FIRMWARE = regex(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]
 #: drivers/base/dd.c, from 6.11 on and before.
 _PROBE = regex(r"(?:[\w.-]{1,32} (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: probe with driver nvidia"
                r"|nvidia: probe of (?P<older>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]) failed with error -?\d")
+#: drivers/pci/pci.c: the device does not answer even in its configuration space; before 5.18 in other words.
+_GONE = regex(r"nvidia (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.[0-7]: (?:Unable to|can't) change power state "
+              r"from \S{1,12} to \S{1,12} ?(?:, device inaccessible|\(config space inaccessible\))")
 _PANIC = regex(r"Kernel panic - not syncing")
 #: What each kind means, in words for people.
 KINDS = {
@@ -45,6 +52,9 @@ KINDS = {
     "wpr2": "the GPU's firmware region (WPR2) was in use already when the driver started: an earlier start left it so",
     "region": "the driver refused a GPU whose memory has no valid address",
     "probe": "the driver gave up on a GPU when it looked for them (probe failed)",
+    "gone": "the GPU does not answer any more: it is lost from the bus",
+    "locked": "the driver's watchdog says that the GPU is probably locked up",
+    "reset": "the driver says that the GPU requires a reset",
     "panic": "the kernel stopped (panic)",
 }
 
@@ -100,7 +110,7 @@ def _read(text: str) -> "Optional[tuple[str, re.Match[str]]]":
             if match:
                 return kind, match
         return None
-    for kind, pattern in (("panic", _PANIC), ("gsp", _FIRMWARE), ("probe", _PROBE)):
+    for kind, pattern in (("panic", _PANIC), ("gsp", _FIRMWARE), ("probe", _PROBE), ("gone", _GONE)):
         match = pattern.match(text)
         if match:
             return kind, match

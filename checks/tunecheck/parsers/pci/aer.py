@@ -15,14 +15,15 @@ from .osc import Negotiations
 __all__ = ["PcieError", "PcieErrors"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_DEVICE = regex(rf"(?:\S+ )?({_BDF}): *(?:AER: |DPC: )?(.*)", re.IGNORECASE)
+_DEVICE = regex(rf"(?:(\S+) )?({_BDF}): *(?:AER: |DPC: )?(.*)", re.IGNORECASE)
 # "Corrected error received: id=0010" (4.x), "Uncorrected (Fatal) error received: 0000:00:03.0" (5.x), "Correctable
 # error message received from 0000:01:00.0" (6.x).
 _RECEIVED = regex(rf"(?:Multiple )?((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?) error (?:message )?received"
                   rf"(?::| from) ?(?:id=([0-9a-f]{{4}})|({_BDF}))", re.IGNORECASE)
 _REPORTED = regex(r"PCIe Bus Error: severity=((?:Unc|C)orrect[a-z]+(?: \([A-Za-z-]+\))?), type=([A-Za-z ]+)")
-_STATUS = regex(r" *device \[[0-9a-f:]+\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
-_RECOVERY = regex(r"(?i:device recovery failed)|can't recover")
+_STATUS = regex(r" *device \[([0-9a-f:]+)\] error status/mask=([0-9a-f]{8})/([0-9a-f]{8})")
+#: drivers/pci/pcie/err.c says how it ended at the port above the device, or at the device; what has no handler itself.
+_RECOVERY = regex(r"(?i:device recovery (failed|successful))|can't recover")
 _CONTAINED = regex(r"containment event, status:(0x[0-9a-f]+)")
 #: drivers/pci/hotplug/pciehp_ctrl.c: the device is gone from the slot below this port.
 _DOWN = regex(r"pciehp: Slot\([^)\n]{1,40}\): (?:Link Down|Card not present)")
@@ -43,8 +44,9 @@ _MOST = 512
 @dataclass(frozen=True)
 class PcieError:
     """All errors of one ``severity`` ("correctable", "non-fatal", "fatal", "contained" by DPC, "link-down" of a
-    hot-plug port) at one device. ``names`` are the kernel's words (RxErr, SDES, ...); ``unrecovered``: the kernel could
-    not bring it back."""
+    hot-plug port, "uncorrectable" where only the failed recovery is told) at one device. ``names`` are the kernel's
+    words (RxErr, SDES, ...); ``unrecovered``: the kernel could not bring it back. ``driver`` and ``ids`` ("10de:2b85")
+    are those of the device, "" where no line tells them."""
 
     bdf: str
     severity: str
@@ -53,6 +55,8 @@ class PcieError:
     last: str
     names: tuple[str, ...] = ()
     unrecovered: bool = False
+    driver: str = ""
+    ids: str = ""
 
 
 @dataclass
@@ -62,9 +66,11 @@ class PcieErrors:
     osc: Negotiations = field(default_factory=Negotiations)
     _errors: dict[tuple[str, str], PcieError] = field(default_factory=dict)
     _received: dict[tuple[str, str], int] = field(default_factory=dict)
-    _failed: set[str] = field(default_factory=set)
     _parents: dict[str, str] = field(default_factory=dict)
     _open: tuple[str, str] | None = None
+    #: The errors that the kernel may be recovering from: the last one of each device and port, and of all.
+    _recovering: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _latest: tuple[str, str] | None = None
     _cper: str = "non-fatal"
 
     def feed(self, line: Line) -> None:
@@ -78,33 +84,53 @@ class PcieErrors:
         found = _DEVICE.match(line.text)
         if found is None:
             return
-        bdf, text = found[1].lower(), found[2]
+        bdf, text = found[2].lower(), found[3]
         received, reported, status, contained = (
             _RECEIVED.match(text), _REPORTED.match(text), _STATUS.match(text), _CONTAINED.match(text))
         if received:
             source = _source(bdf, received)
-            self._parents[source] = bdf
+            if source in self._parents or len(self._parents) < _MOST:
+                self._parents[source] = bdf
             self._add(source, _severity(received[1]), line, counts=False)
         elif reported:
             self._add(bdf, _severity(reported[1]), line)
-            self._name("device gone" if reported[2] == "Inaccessible" else "")
+            self._name("device gone" if reported[2] == "Inaccessible" else "", driver=found[1] or "")
         elif status and self._open and self._open[0] == bdf:
             table = _CORRECTABLE if self._open[1] == "correctable" else _UNCORRECTABLE
-            bits = int(status[1], 16) & ~int(status[2], 16) or int(status[1], 16)
-            self._name(*(name for bit, name in table.items() if bits >> bit & 1))
+            bits = int(status[2], 16) & ~int(status[3], 16) or int(status[2], 16)
+            self._name(*(name for bit, name in table.items() if bits >> bit & 1), ids=status[1])
         elif contained:
             self._add(bdf, "contained", line)
             self._name(f"status {contained[1]}")
         elif _DOWN.match(text):
             self._add(bdf, "link-down", line)
-        elif _RECOVERY.match(text) and len(self._failed) < _MOST:
-            self._failed.add(bdf)
+        elif recovery := _RECOVERY.match(text):
+            self._recovered(bdf, (recovery[1] or "").lower() == "successful", line, found[1] or "")
 
     def result(self) -> tuple[PcieError, ...]:
         """Return one entry per device and severity, in the order of first appearance."""
-        return tuple(replace(error, count=max(error.count, self._received.get(key, 0)),
-                             unrecovered=bool({error.bdf, self._parents.get(error.bdf)} & self._failed))
+        return tuple(replace(error, count=max(error.count, self._received.get(key, 0)))
                      for key, error in self._errors.items())
+
+    def _recovered(self, bdf: str, success: bool, line: Line, driver: str) -> None:
+        """Attach the end of a recovery to the error that it followed: the last uncorrectable one of this device, or of
+        one below this port; where no line shows whose port it is (behind a switch the root port announces the error),
+        the last one of all. A correctable error is corrected, and no recovery follows it."""
+        key = self._recovering.get(bdf) or (self._latest if self._latest and _domain(self._latest[0]) == _domain(bdf)
+                                            else None)
+        if success:
+            for place in {bdf, key[0], self._parents.get(key[0], bdf)} if key else ():
+                if self._recovering.get(place) == key:
+                    del self._recovering[place]
+            self._latest = None if self._latest == key else self._latest
+            return
+        if key is None:     # the log lost the error itself
+            self._add(bdf, "uncorrectable", line)
+            key = (bdf, "uncorrectable")
+        if key in self._errors:
+            error = self._errors[key]
+            self._errors[key] = replace(error, unrecovered=True,
+                                        driver=error.driver or (driver if bdf == error.bdf else ""))
 
     def _add(self, bdf: str, severity: str, line: Line, counts: bool = True) -> None:
         """Count one message. The port's announcement and the device's own report are the same error: the larger count
@@ -116,15 +142,18 @@ class PcieErrors:
                 return
             known = PcieError(bdf, severity, 0, line.when, line.when)
         self._open = key
+        if severity not in ("correctable", "link-down"):
+            self._latest = self._recovering[bdf] = self._recovering[self._parents.get(bdf, bdf)] = key
         self._errors[key] = replace(known, count=known.count + line.count * counts, last=line.when)
         if not counts:
             self._received[key] = self._received.get(key, 0) + line.count
 
-    def _name(self, *names: str) -> None:
+    def _name(self, *names: str, driver: str = "", ids: str = "") -> None:
         error = self._errors.get(self._open) if self._open else None
         if error:
             new = tuple(name for name in names if name and name not in error.names)
-            self._errors[error.bdf, error.severity] = replace(error, names=(error.names + new)[:8])
+            self._errors[error.bdf, error.severity] = replace(
+                error, names=(error.names + new)[:8], driver=driver or error.driver, ids=ids or error.ids)
 
     def _firmware(self, line: Line) -> None:
         """Take in one line of a Generic Hardware Error Source: the severity comes first, the device some lines
@@ -135,6 +164,10 @@ class PcieErrors:
         elif found and re.fullmatch(_BDF, found[1], re.IGNORECASE):
             self._add(found[1].lower(), self._cper, line)
             self._name("reported by the firmware")
+
+
+def _domain(bdf: str) -> str:
+    return bdf.partition(":")[0]
 
 
 def _severity(words: str) -> str:

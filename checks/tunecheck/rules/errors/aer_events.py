@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.finding import Finding, Place, Remedy
+from ...spec.boards import board
 from ..check import Check, Family, Heading
 from ..context import Case
 from . import from_log
@@ -37,15 +38,18 @@ def judge(case: Case) -> Iterator[Finding]:
     for error in log.pcie:
         on_path = error.bdf in paths
         code = "not-recovered" if error.unrecovered else _CODES.get(error.severity, "nonfatal-error")
+        # A line of the device itself says what it is, too: also where no text lists the devices.
+        named = not on_path and (error.driver == "nvidia" or board(error.ids) is not None)
         hard = error.severity in ("fatal", "contained", "link-down") or error.unrecovered
-        where = from_log.name(case, error.bdf) + (", on an accelerator's path" if on_path else "")
+        where = from_log.name(case, error.bdf) + (
+            ", on an accelerator's path" if on_path else ", an accelerator" if named else "")
         names = f" ({', '.join(error.names)})" if error.names else ""
         plural, last = ("s", ", last") if error.count > 1 else ("", "")
         what = (f"the link below it went down{f' {error.count} times' if error.count > 1 else ''}"
                 if error.severity == "link-down" else f"{error.count} {error.severity} PCIe error{plural}{names}")
         text = (f"{where}: {what}{last}{from_log.at(error.last)}"
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
-        yield Finding(_ID, code, error.bdf, "fail" if on_path and hard else "warn", "behaviour", text,
+        yield Finding(_ID, code, error.bdf, "fail" if (on_path or named) and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
     if not log.pcie and from_log.is_complete(case) and from_log.aer_owners(case) != {"kernel"}:
         yield Finding(_ID, "not-handled-by-kernel", "kernel log", "skip", "behaviour", "the kernel log holds no PCIe "

@@ -11,7 +11,8 @@ from ...util.text import and_more
 __all__ = ["boots", "counted", "from_to"]
 
 _WORDS = {"xid": "Xid", "sxid": "SXid", "fallen": "GPU lost", "adapter": "failed adapter start",
-          "gsp": "failed GSP start", "wpr2": "WPR2 already in use", "probe": "failed probe", "panic": "kernel panic"}
+          "gsp": "failed GSP start", "wpr2": "WPR2 already in use", "probe": "failed probe", "gone": "GPU lost",
+          "locked": "GPU locked up", "reset": "GPU requires reset", "panic": "kernel panic"}
 
 
 def boots(number: int) -> str:

@@ -1,13 +1,19 @@
-"""gpu-fallen-off: no GPU fell off the bus, neither in operation (Xid 79) nor when the driver looked (no Xid)."""
+"""gpu-fallen-off: no GPU fell off the bus, neither in operation (Xid 79) nor when the driver looked (no Xid), and none
+locked up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ...model.finding import Finding, Place, Remedy
+from ...parsers.nvidia.driver_failures import KINDS, Failure
 from ..check import Check, Family, Heading
 from ..context import Case
 from . import from_log
+
+if TYPE_CHECKING:
+    from ...parsers.kernel.kernel_log import KernelEvents
 
 CHECK = Check(
     "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
@@ -16,10 +22,15 @@ CHECK = Check(
 CODES = {
     "fell-off-bus": "A GPU fell off the bus in operation.",
     "no-answer-at-probe": "A GPU did not answer when the driver looked for it.",
+    "lost": "The driver or the kernel says without an Xid that a GPU does not answer any more.",
+    "locked-up": "The driver's watchdog says that a GPU is probably locked up.",
+    "needs-reset": "The driver says that a GPU requires a reset.",
 }
 _ID = CHECK.id
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
               Place.MACHINE)
+_CODES = {"gone": "lost", "locked": "locked-up", "reset": "needs-reset"}
+_RESET = Remedy("stop what runs on the GPU and reset it; reboot the host where that does not help", (), True)
 _SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser", place=Place.MACHINE)
 
 
@@ -36,5 +47,25 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{from_log.name(case, gpu.gpu)} {how}{from_log.at(gpu.when)}"
                       + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
                       "every GPU on the bus", (case.host.kernel.log.source,), _FIX if gpu.at_probe else _SEE)
-    if not log.fallen:
+    silent = list(_without_xid(log))
+    for each in silent:
+        current = each.load == log.loads
+        subject = from_log.name(case, each.gpu) or "a GPU that the log does not name"
+        yield Finding(_ID, _CODES[each.kind], each.gpu or each.kind, "fail" if current else "warn", "behaviour",
+                      f"{subject}: {KINDS[each.kind]}{from_log.at(each.last)}"
+                      + ("" if current else ", before the driver was loaded again"), each.text,
+                      "every GPU on the bus and at work", (case.host.kernel.log.source,),
+                      _FIX if each.kind == "gone" else _RESET)
+    if not log.fallen and not silent:
         yield from_log.nothing_logged(case, _ID, "GPU that fell off the bus")
+
+
+def _without_xid(log: KernelEvents) -> Iterator[Failure]:
+    """Yield what the driver says of such GPUs without an Xid, each GPU once. A line that names no GPU tells nothing new
+    beside one that does."""
+    fell = {(gpu.load, gpu.gpu) for gpu in log.fallen}
+    ill = [each for each in log.failures if each.kind in _CODES]
+    named = {each.load for each in ill if each.kind == "gone" and each.gpu} | {load for load, _ in fell}
+    for each in ill:
+        if each.kind != "gone" or ((each.load, each.gpu) not in fell and (each.gpu or each.load not in named)):
+            yield each

@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
     release = from_log.not_driven(case, by_flavour=False)
     homeless = from_log.no_address(case)
     known = flavour | homeless | {each.gpu for each in release}
-    failures = [each for each in log.failures if each.kind not in ("panic", "region")
+    failures = [each for each in log.failures if each.kind in _CODES
                 and not _follows(each, log.loads, known)]
     named = {each.load for each in failures if each.kind == "probe" and each.gpu}
     # What the driver says of all boards together says nothing beside a board's own line.

@@ -24,6 +24,8 @@ __all__ = ["AFTER_REBOOT", "build", "fabric", "fabric_missing", "fabric_unread",
 #: Nothing says it; any other reason is the driver's own answer.
 _UNSAID = (Absence.NOT_READ, Absence.NOT_SUPPORTED, Absence.OLDER, Absence.NOT_IN_IMPORT, Absence.NOT_UNDERSTOOD,
            Absence.NO_PERMISSION)
+#: Those of them after which there may be a state all the same.
+_UNTOLD = (Absence.NOT_READ, Absence.NOT_UNDERSTOOD, Absence.NO_PERMISSION)
 AFTER_REBOOT = Remedy.of(
     "reboot; or stop everything on the GPUs, then: ", run("systemctl stop nvidia-persistenced"), "; ",
     run("modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia"), "; ", run("modprobe nvidia_uvm"), needs_reboot=True)
@@ -114,11 +116,12 @@ def fabric(case: Case) -> dict[str, str]:
     facts = {gpu.bdf: gpu.fact("fabric_state") for gpu in (told.gpus if told else ())}
     if all(fact.value in (None, "not_supported") for fact in facts.values()):
         return {}
-    # Beside GPUs that have a state, one that tells none (GPU_IS_LOST) has not joined.
-    states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items()}
+    # Beside GPUs that have a state, one that answers with an error (GPU_IS_LOST) has not joined. One of which nothing
+    # is told (a report that is cut) is fabric_unread's.
+    states = {bdf: str(fact.value or fact.reason) for bdf, fact in facts.items() if fact.absence not in _UNSAID}
     for gpu in told.gpus if told else ():
         error = _fabric_error(gpu)
-        if states[gpu.bdf] == "completed" and error:
+        if states.get(gpu.bdf) == "completed" and error:
             states[gpu.bdf] = f"completed, status {error}"
     return {bdf: state for bdf, state in states.items() if state.lower() != "not_supported"}
 
@@ -151,7 +154,8 @@ def fabric_unread(case: Case) -> str:
     that lost lines does not tell their state. Boards without NVLink have no NVSwitch, whatever the report tells."""
     told = case.snapshot.nvml.value
     ids = {device.bdf: device.ids for device in case.snapshot.topology.devices}
-    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ()) if _fabric_open(gpu, ids.get(gpu.bdf)))
+    beside = bool(fabric(case))
+    return ", ".join(gpu.bdf for gpu in (told.gpus if told else ()) if _fabric_open(gpu, ids.get(gpu.bdf), beside))
 
 
 def fabric_missing(case: Case) -> str:
@@ -161,11 +165,13 @@ def fabric_missing(case: Case) -> str:
     return f"no fabric state in the report{min(ends, key=len, default='')}"
 
 
-def _fabric_open(gpu: Gpu, ids: str | None) -> bool:
+def _fabric_open(gpu: Gpu, ids: str | None, beside: bool) -> bool:
+    """``beside``: other GPUs of the machine hang on an NVSwitch, so that any one that tells nothing may as well."""
     absence = gpu.fact("fabric_state").absence
     if absence is Absence.NOT_IN_IMPORT:        # a text that never tells it; what the board is its name says
         return always_switched(gpu.values.get("name"))
-    return absence is Absence.NOT_READ and not _without_nvlink(gpu, ids)
+    silent = _UNTOLD if beside else (Absence.NOT_READ,)
+    return absence in silent and not _without_nvlink(gpu, ids)
 
 
 def _without_nvlink(gpu: Gpu, ids: str | None) -> bool:

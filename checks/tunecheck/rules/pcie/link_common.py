@@ -13,6 +13,7 @@ from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.switch_chips import EMULATED
 from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
+from .link_from_log import from_log
 from .link_from_smi import from_smi
 
 __all__ = ["at_hops", "board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
@@ -25,7 +26,7 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
     an accelerator that is not PCI Express is skipped. Where the way up to the root port is not known, what is good at
     the accelerator itself is no pass: the hops above it decide."""
     if not case.snapshot.topology.devices:
-        yield from from_smi(case, check) or [no_accelerator(check)]
+        yield from [*from_log(case, check), *from_smi(case, check)] or [no_accelerator(check)]
     for index, device in enumerate(case.snapshot.topology.devices):
         subject, chain = f"GPU{index} {device.bdf}", hops(case.snapshot.topology.bridges, device)
         if device.link.width.missing or (device.express.known and device.express.value is None):

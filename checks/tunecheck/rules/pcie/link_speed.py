@@ -25,6 +25,7 @@ CODES = {
     "below-peers": "A link runs slower than it can and not as slow as one that saves power, while those of equal GPUs "
                    "run at full speed.",
     "own-link-only": "The text shows the speed of the GPU's own link alone; the links above it are not given.",
+    "slow-at-boot": "The kernel log says that a GPU's way was slower than the GPU when the kernel found it.",
 }
 _FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto; see link-errors",
               place=Place.MACHINE)

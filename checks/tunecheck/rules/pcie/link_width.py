@@ -28,6 +28,7 @@ CODES = {
     "fewer-lanes-than-known": "A link has fewer lanes than such a board has, whose own register is not shown.",
     "board-lanes-unread": "How many lanes the board has cannot be read.",
     "own-link-only": "The text shows the lanes of the GPU's own link alone; the links above it are not given.",
+    "narrow-at-boot": "The kernel log says that a GPU's way had fewer lanes than the GPU when the kernel found it.",
 }
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
 _SLOT = Remedy("where the board shall have all of its lanes, use a wider slot or change the bifurcation in the BIOS",
