@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import Misuse, UsageError
+from ..errors import CONTROL_NODE, Misuse, UsageError
 from ..util.durations import seconds
-from .fleet_verbs import fleet_part
+from .fleet_verbs import fleet_installed, fleet_part
 
 if TYPE_CHECKING:
     from ..app.draft import Draft, Login
@@ -136,6 +136,7 @@ def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
         "every line was read from the box: nothing is marked CHANGE"]
     profile = draft.spec["profile"]
     shown = f"profile {profile}" if profile else "without a profile yet"
+    where = "" if fleet_installed() else f"\n  not here, where it cannot run; {CONTROL_NODE}"
     return "\n".join([f"{folder}: an inventory for {draft.name}, {shown}",
                       *(f"  {line}" for line in draft.observations), *todo,
-                      f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}"])
+                      f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}{where}"])

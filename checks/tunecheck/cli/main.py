@@ -12,8 +12,9 @@ import click
 
 from .. import __version__
 from ..app.evaluate import check
-from ..errors import Misuse, SpecError, TunecheckError, UsageError
+from ..errors import CONTROL_NODE, Misuse, SpecError, TunecheckError, UsageError
 from . import completed
+from .complaints import complain, defect, left_behind, meant_by, of_control_node
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
 from .given_once import check_given_once
 from .shared_options import HISTORY, options
@@ -176,15 +177,18 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
         raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}",
                          Misuse.LEFT_OUT)
 
-    texts = []
+    texts, verbs = [], {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}
     for asked in asked_for(name):
+        also = f"`tunecheck {asked.lower()} --help`" if asked.lower() in verbs else ""
         try:
             text = page(asked)
         except UsageError:
-            if asked in {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}:
-                raise UsageError(f"{asked} is a command and no check; what it does: tunecheck {asked} --help",
-                                 Misuse.NO_SUCH) from None
+            if also:
+                raise UsageError(f"{asked} is a command and no check; what it does: {also.strip('`')}", Misuse.NO_SUCH
+                                 ) from None
             raise
+        if also:
+            text += f"\nIt is a command, too: {also}\n"
         if not markdown and text.startswith("#"):
             from ..report.page import rendered
             from ..report.style import style_for
@@ -224,30 +228,22 @@ def main() -> None:
         sys.exit(interrupted())
     except SpecError as error:
         for problem in error.problems:
-            _complain(problem)
+            complain(problem)
         sys.exit(error.exit_code)
     except TunecheckError as error:
-        _complain(str(error))
+        complain(str(error))
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
-        if meant := _meant_by(error):
+        if meant := meant_by(error):
             click.echo(meant, err=True)
         sys.exit(error.exit_code)
     except Exception as error:
-        _defect(error)
+        if isinstance(error, ModuleNotFoundError) and of_control_node(error.name or ""):
+            complain(f"this runs on the control node: {error.name} is missing here; {CONTROL_NODE}")
+            sys.exit(UsageError.exit_code)
+        defect(error)
         sys.exit(_UNDETERMINED)
-
-
-def _meant_by(error: click.ClickException) -> str:
-    """Return a hint for a host that was typed as in `tunecheck history box1`: "did you mean --host box1?". "" for any
-    other error."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    if context is None or "unexpected extra argument" not in error.message:
-        return ""
-    hosts = any("--host" in each.opts for each in context.command.params)
-    named = error.message.rpartition("(")[2].rstrip(")")
-    return f"did you mean --host {named}?" if hosts and " " not in named else ""
 
 
 def terminate(_signal: int, _frame: object) -> None:
@@ -258,37 +254,5 @@ def terminate(_signal: int, _frame: object) -> None:
 
 def interrupted() -> int:
     """Say that Ctrl-C or SIGTERM has come, and what is left behind. Return the exit code."""
-    click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {_left_behind()}", err=True)
+    click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {left_behind()}", err=True)
     return _TERMINATED if _terminated else _INTERRUPTED
-
-
-def _defect(error: Exception) -> None:
-    """Report an error that this program did not expect: it is no finding, and exit code 1 would say that a check
-    failed."""
-    import traceback
-
-    if "TUNECHECK_TRACEBACK" in os.environ:
-        traceback.print_exception(error)
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
-    text = str(error).split("\n")[0][:200]
-    _complain(f"internal error: {type(error).__name__}{f' ({text})' if text else ''}{where}; nothing was determined. "
-              "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
-
-
-def _complain(problem: str) -> None:
-    if sys.stderr.isatty():
-        from ..report.style import fitted
-
-        problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
-    click.echo(f"tunecheck: {problem}", err=True)
-
-
-def _left_behind() -> str:
-    output = sys.modules.get("tunecheck.util.whole_file")
-    written, gone = (output.written, output.removed) if output else ((), ())
-    parts = [f"already written: {', '.join(written)}"] if written else []
-    if gone:
-        parts.append(f"the older pass holds no more ({', '.join(gone)}): the gate stays closed until tunecheck "
-                     "preflight --pass has passed")
-    return "; ".join(parts) or "nothing was changed"

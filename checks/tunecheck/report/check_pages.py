@@ -11,6 +11,7 @@ from ..model.acceptance_codes import CODES as ACCEPTANCE
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
+from .sentences import check_of_sentence
 from .terms import NAMES, numbered, term
 
 __all__ = ["asked_for", "page", "summary"]
@@ -64,29 +65,32 @@ def asked_for(words: Sequence[str]) -> list[str]:
             left = left[size:]
         else:
             break
-    if left and (not found or (len(found) < 2 and term(whole, tuple(BY_ID)))):
+    if left and (not found or (len(found) < 2 and (term(whole) or check_of_sentence(whole)))):
         return [whole]
     return list(dict.fromkeys([*found, " ".join(left)] if left else found))
 
 
 def _is_name(name: str) -> bool:
     """Return whether it is one name that has a page, and nothing else stands behind it."""
-    known = term(name, tuple(BY_ID)) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
+    known = term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     return bool(name in BY_ID or known or _fact(name) or _code(name))
 
 
 def summary(check: str) -> str:
     """Return what is so when the check passes; "" for what is no check."""
-    return BY_ID[check].summary if check in BY_ID else ""
+    found = BY_ID.get(check) or (None if term(check) else BY_ID.get(check_of_sentence(check)))
+    return found.summary if found else ""
 
 
 def page(check: str) -> str:
-    """Return the text of the page about a check, a fact, a technical term or a finding's code. UsageError for what is
-    none of these, with the nearest checks."""
+    """Return the text of the page about a check, a fact, a technical term, a finding's code, or of the check that reads
+    this message of the kernel. UsageError for what is none of these, with the nearest checks."""
     ids = [check.id for check in CHECKS]
     if check not in ids:
-        if text := term(check, tuple(ids)) or _fact(check) or _code(check):
+        if text := term(check) or _fact(check) or _code(check):
             return text
+        if judge := check_of_sentence(check):
+            return page(judge)
         near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
             nearest(check.upper(), NAMES, 3, 0.65)
         naming = _naming(" ".join(check.split())) if not near else []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from ..model.finding import OUTCOMES
-
 __all__ = ["NAMES", "numbered", "term"]
 
 _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
@@ -16,7 +14,7 @@ _SXID = re.compile(r"SXID[\s:#-]*(\d{1,6})")
 _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3, "DRAIN AND RESET": 4}
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
-_LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
+_LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 #: Term -> (in words, what to do or to know, the check to read on).
 _TERMS = {
     "PIX": ("at most one PCIe switch lies between two GPUs: the shortest way over PCIe",
@@ -125,6 +123,17 @@ _TERMS = {
     "APIC": ("interrupt controller of a CPU; beyond 255 threads the mode X2APIC is needed", "", "cpu-lost"),
     "GSP RPC": ("a message between the driver and the GPU's own processor, the GSP",
                 "A timeout (Xid 119) means that the GSP does not answer.", "xid"),
+    "SBE": ("single-bit error of a memory with ECC: found and corrected",
+            "A few are normal; many in one place make the driver take that row out of use.", "gpu-ecc"),
+    "DBE": ("double-bit error of a memory with ECC: found, and not corrected; the driver logs Xid 48",
+            "The process that used the memory is ended, and the GPU wants a reset.", "gpu-ecc"),
+    "OOM": ("out of memory; in the kernel log the kernel ended a process because the host's memory was used up",
+            "In the log of an engine it is the GPU's memory (CUDA out of memory), which no check reads.",
+            "host-memory"),
+    "REBAR": ("Resizable BAR: the GPU's window can be as large as its memory; BAR1 shows how large it is",
+              "It is switched on in the BIOS, beside Above 4G Decoding.", "bar1-size"),
+    "MCE": ("machine check exception: the processor reports an error of itself, of memory or of a bus", "",
+            "host-memory"),
     "UNKNOWN": ("a verdict: the evidence is missing, so the check says neither pass nor fail",
                 "The finding says what to add; often it is root: sudo tunecheck preflight.", ""),
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
@@ -134,13 +143,9 @@ _TERMS = {
 NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
 
 
-def term(name: str, ids: tuple[str, ...]) -> str | None:
-    """Return the page about ``name``, None where it is no term. A name in lower case that is a part of a check's id is
-    no term: a user who types acs looks for checks. An outcome is one all the same, as "spec" is."""
+def term(name: str) -> str | None:
+    """Return the page about ``name``, in upper or lower case; None where it is no term."""
     name = " ".join(name.split())
-    if name == name.lower() != name.upper() and name not in ("spec", *OUTCOMES) and any(
-            name in each.split("-") for each in ids):
-        return None
     if number := _XID.fullmatch(name):
         return _xid(int(number[1]))
     upper = name.upper()
@@ -174,7 +179,8 @@ def _page(name: str, words: str, more: str, check: str) -> str:
 def _letter(word: str) -> str:
     from ..rules.pcie.p2p_letters import letter_meaning
 
-    return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", "",
+    more = "U stands for unknown: what is so, a transfer shows (tunecheck p2p)." if word == "U" else ""
+    return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", more,
                  "p2p-capability")
 
 

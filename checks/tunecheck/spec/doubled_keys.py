@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["doubled_keys"]
+__all__ = ["doubled_keys", "files_of"]
 
 #: Of the files in a folder, Ansible reads these as YAML.
 _SUFFIXES = ("", ".yml", ".yaml", ".json")
@@ -19,15 +19,19 @@ def doubled_keys(inventories: Iterable[str], host: str = "") -> list[str]:
     """Return one sentence for each, with the file and both lines. ``inventories``: each a folder or a file; a list of
     hosts has no file. ``host``: leave out the host_vars of all others, which say nothing about this one. What is no
     YAML, is encrypted or is a program is left to Ansible."""
-    seen: dict[Path, None] = {}
-    for inventory in inventories:
-        root = Path(inventory)
-        if "," in inventory or not root.exists():
-            continue
-        folder = root if root.is_dir() else root.parent
-        for place in (root, folder / "group_vars", folder / "host_vars"):
-            seen.update(dict.fromkeys(_files(place, host, set())))
+    seen = dict.fromkeys(file for inventory in inventories for file in files_of(inventory, host))
     return [sentence for file in seen for sentence in _of_file(file)]
+
+
+def files_of(inventory: str, host: str = "") -> list[Path]:
+    """Return the files that Ansible reads for this inventory: itself, or what is in the folder, and the variables of
+    groups and hosts beside it. ``host``: as for doubled_keys()."""
+    root = Path(inventory)
+    if "," in inventory or not root.exists():
+        return []
+    folder = root if root.is_dir() else root.parent
+    places = (root, folder / "group_vars", folder / "host_vars")
+    return list(dict.fromkeys(file for place in places for file in _files(place, host, set())))
 
 
 def _files(place: Path, host: str, known: set[Path]) -> Iterator[Path]:

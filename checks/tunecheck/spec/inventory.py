@@ -11,13 +11,15 @@ from typing import Any
 from tunecheck.errors import CONTROL_NODE, Misuse, UsageError
 
 from ..util.suggestions import did_you_mean, nearest
-from .doubled_keys import doubled_keys
+from .doubled_keys import doubled_keys, files_of
 from .programs import beside
 
 __all__ = ["hosts_in", "hosts_of", "listed_of", "listing", "variables_of"]
 
 # A dynamic inventory may ask a slow API; a hung one must not hang the operator.
 _DEADLINE = 300
+_YAML = (".yml", ".yaml", ".json")
+_VARIABLES = ("group_vars", "host_vars")
 
 
 def hosts_of(inventory: str, only: str | None = None) -> dict[str, dict[str, Any]]:
@@ -89,15 +91,23 @@ def variables_of(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _broken_files(inventory: str) -> list[str]:
-    """Return the places where YAML breaks off. ansible-core 2.19 tells what is wrong, but not in which file."""
+    """Return the places where YAML breaks off, of the files that Ansible reads for this inventory. ansible-core 2.19
+    tells what is wrong, but not in which file."""
     import yaml
 
-    root = Path(inventory) if Path(inventory).is_dir() else Path(inventory).parent
-    found = []
-    for path in sorted(file for part in (".", "group_vars", "host_vars") for file in (root / part).glob("*.y*ml")):
+    root, found = Path(inventory), []
+    for path in files_of(inventory):
+        first = path.relative_to(root if root.is_dir() else root.parent).parts[0]
+        folder = first if first in _VARIABLES else ""
+        if path.suffix not in _YAML and not (folder and not path.suffix):
+            continue        # what is written in another way, Ansible names itself
         try:
-            yaml.compose(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            if not text.startswith("$ANSIBLE_VAULT;"):
+                list(yaml.compose_all(text))
         except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
             mark = getattr(error, "problem_mark", None)
-            found.append(f"{path}{f':{mark.line + 1}' if mark else ''}: {getattr(error, 'problem', None) or error}")
+            why = f" (read because {folder} is beside {inventory})" if folder and not root.is_dir() else ""
+            found.append(f"{path}{f':{mark.line + 1}' if mark else ''}: {getattr(error, 'problem', None) or error}"
+                         f"{why}")
     return found

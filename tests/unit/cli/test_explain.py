@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from click import Context
 from click.testing import CliRunner
 
 from tunecheck.cli.main import cli
@@ -72,13 +73,47 @@ def test_every_word_has_a_page_with_a_way_on(name: str) -> None:
         assert check in IDS
 
 
+@pytest.mark.parametrize("word", [name for name in NAMES if name not in ("NV#", "Xid N")])
+def test_a_word_is_found_whatever_its_case(word: str) -> None:
+    """One that is a check's name in lower case shows the check."""
+    text, verbs = page(word).partition(": ")[2], cli.list_commands(Context(cli))
+    for typed in {word.lower(), word.upper(), word.title(), word}:
+        done = CliRunner().invoke(cli, ["explain", "--markdown", typed])
+        assert done.exit_code == 0, (typed, done.exception)
+        assert (typed in IDS and done.stdout == page(typed)) or done.stdout.partition(": ")[2].startswith(text)
+        assert (f"tunecheck {typed.lower()} --help" in done.stdout) == (typed.lower() in verbs)
+
+
+@pytest.mark.parametrize(("sentence", "check"), [
+    ("GPU has fallen off the bus", "gpu-fallen-off"), ("gpu has fallen off", None),
+    ("NVRM: GPU 0000:41:00.0: GPU has fallen off the bus.", "gpu-fallen-off"),
+    ("RmInitAdapter failed", "gpu-start"), ("rm_init_adapter failed", "gpu-start"),
+    ("NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x62:0x40:1901)", "gpu-start"),
+    ("Kernel panic - not syncing: Fatal exception", "kernel-panic"),
+    ("INFO: task python3:4711 blocked for more than 122 seconds.", "hung-task"),
+    ("watchdog: BUG: soft lockup - CPU#3 stuck for 26s! [python3:4711]", "hung-task"),
+    ("nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 29 LTSSM Fault Up", "sxid"),
+    ("AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000a address=0x0 flags=0x0000]", "iommu-fault"),
+    ("nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000a address=0x0 flags=0x0]", "iommu-fault"),
+    ("NVRM: API mismatch: the client has the version 580.95.05, but this kernel module has the version 580.82.07",
+     "driver-coherence"),
+    ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0", "host-memory"),
+    ("pcieport 0000:40:01.1: AER: Correctable error message received from 0000:41:00.0", "aer-events"),
+])
+def test_a_sentence_of_the_kernel_shows_the_check_that_reads_it(sentence: str, check: str | None) -> None:
+    done = CliRunner().invoke(cli, ["explain", *sentence.split()])
+    assert (done.stdout.partition(": ")[0] or None) == check, done.exception
+
+
 @pytest.mark.parametrize(("typed", "says"), [
     (["GNS"], "GNS"), (["gns"], "GNS"), (["PHB"], "PHB"), (["Xid 79"], "Xid 79"), (["xid", "79"], "Xid 79"),
     (["XID:79"], "Xid 79"), (["NVRM: Xid (PCI:0000:03:00): 79, pid=1"], "Xid 79"),
     (["[ 12.3] NVRM: Xid (PCI:0000:03:00): 79, pid=1, name=x"], "Xid 79"), (["frobnicate"], None),
     (["redriver"], None), (["SHM"], "SHM"), (["spec"], "spec"), (["pci=noacs"], "pci=noacs"),
     (["Xid79"], "Xid 79"), (["NV18"], "NV18"), (["NV#"], "NV#"), (["Xid", "9999"], "Xid 9999"), (["xid"], "xid"),
-    (["acs"], None), (["ACS"], "ACS"), (["unknown"], "unknown"), (["swap"], "swap"),
+    (["acs"], "acs"), (["ACS"], "ACS"), (["p2p"], "p2p"),
+    (["record"], None), (["host"], None),
+    (["unknown"], "unknown"), (["swap"], "swap"),
 ])
 def test_what_is_typed(typed: list[str], says: str | None) -> None:
     """The page that is shown, by the name at its head, is the whole page of that name."""
@@ -107,18 +142,18 @@ def test_words_that_the_driver_logs_have_a_page(word: str, check: str) -> None:
     (105, "NVJPG7"), (98, "NVDEC7"), (56, "unused on A100"), (165, "replace the GPU")])
 def test_what_nvidias_page_lists_is_known(number: int, says: str) -> None:
     """Its words, with the day of the page."""
-    text = term(f"Xid {number}", IDS)
+    text = term(f"Xid {number}")
     assert text is not None and says in text and DATE in text
 
 
 def test_a_number_that_is_not_in_the_table_is_not_said_to_be_missing_at_nvidia() -> None:
-    text = term("Xid 9999", IDS)
+    text = term("Xid 9999")
     assert text is not None and DATE in text
 
 
 def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
     for number, entry in CATALOG.items():
-        text = term(f"Xid {number}", IDS)
+        text = term(f"Xid {number}")
         assert text is not None and entry.meaning in text and "How to fix" in text and "<gpu>" not in text
 
 
@@ -156,7 +191,7 @@ def test_an_xid_defers_to_the_action_that_the_driver_names() -> None:
     (("Xid 79, 154, what",), ["Xid 79", "Xid 154", "what"]),
     (("NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus",),
      ["NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus"]),
-    (("acs", "thing"), ["acs thing"]),
+    (("acs", "thing"), ["acs", "thing"]), (("RmInitAdapter", "failed!"), ["RmInitAdapter failed!"]),
 ])
 def test_several_names_are_asked_for_one_by_one(words: tuple[str, ...], asked: list[str]) -> None:
     assert asked_for(words) == asked

@@ -111,6 +111,27 @@ def test_yaml_broken_names_file_and_line(box: Path) -> None:
     refused(run("show", "-i", str(box)), f"{broken}:3:", f" {box}")
 
 
+@pytest.mark.parametrize(("beside", "is_read"), [
+    ("other.yml", False), ("other.yaml", False), ("other.json", False), ("vars/all.yml", False),
+    ("old/group_vars/all.yml", False), ("other", False),
+    ("group_vars/all.yml", True), ("group_vars/all/more.yaml", True), ("host_vars/box1.json", True),
+    ("host_vars/box1", True),
+])
+@pytest.mark.parametrize("written", ["box1 ansible_user=ops \"\n", "all: {hosts: {box1: {}}}\n"])
+def test_no_other_file_than_those_that_ansible_reads_is_blamed(
+        tmp_path: Path, beside: str, is_read: bool, written: str) -> None:
+    """One file of a folder is named: what is beside it counts only where Ansible reads it for that file."""
+    inventory, broken = tmp_path / ("inv.yml" if written.startswith("all") else "inv.txt"), tmp_path / beside
+    inventory.write_text(written)
+    broken.parent.mkdir(parents=True, exist_ok=True)
+    broken.write_text('{"a": 1,,}\n' if beside.endswith("json") else "a:\n\tb: 1\n")
+    result = run("show", "-i", str(inventory))
+    assert result.exit_code == 2
+    assert (f"{broken}:" in result.stderr) == is_read
+    assert (f"(read because {beside.partition('/')[0]} is beside {inventory})" in result.stderr) == is_read
+    assert is_read or inventory.suffix == ".yml" or str(inventory) in result.stderr
+
+
 def test_inventory_empty(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {}}\n", encoding="utf-8")
     refused(run("show", "-i", str(tmp_path)), str(tmp_path), "hosts.yml")

@@ -1,0 +1,68 @@
+"""What the command says on standard error when a verb ends early: each once, for every verb."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+__all__ = ["complain", "defect", "left_behind", "meant_by", "of_control_node"]
+
+
+def meant_by(error: click.ClickException) -> str:
+    """Return a hint for a host that was typed as in `tunecheck history box1`: "did you mean --host box1?". "" for any
+    other error."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or "unexpected extra argument" not in error.message:
+        return ""
+    hosts = any("--host" in each.opts for each in context.command.params)
+    named = error.message.rpartition("(")[2].rstrip(")")
+    return f"did you mean --host {named}?" if hosts and " " not in named else ""
+
+
+def of_control_node(module: str) -> bool:
+    """Return whether a module that is missing is one that only control nodes have: no part of tunecheck or of Python,
+    and nothing that every box has."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    first = module.partition(".")[0]
+    if first in {"", __package__.partition(".")[0]} or first in sys.stdlib_module_names:
+        return False
+    try:
+        named = [each for each in requires("tunecheck") or () if "extra ==" not in each]
+    except PackageNotFoundError:
+        named = []
+    return not any(each.lower().replace("-", "_").startswith(first.lower()) for each in named)
+
+
+def defect(error: Exception) -> None:
+    """Report an error that this program did not expect: it is no finding, and exit code 1 would say that a check
+    failed."""
+    import traceback
+
+    if "TUNECHECK_TRACEBACK" in os.environ:
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
+    text = str(error).split("\n")[0][:200]
+    complain(f"internal error: {type(error).__name__}{f' ({text})' if text else ''}{where}; nothing was determined. "
+              "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
+
+
+def complain(problem: str) -> None:
+    if sys.stderr.isatty():
+        from ..report.style import fitted
+
+        problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
+    click.echo(f"tunecheck: {problem}", err=True)
+
+
+def left_behind() -> str:
+    output = sys.modules.get("tunecheck.util.whole_file")
+    written, gone = (output.written, output.removed) if output else ((), ())
+    parts = [f"already written: {', '.join(written)}"] if written else []
+    if gone:
+        parts.append(f"the older pass holds no more ({', '.join(gone)}): the gate stays closed until tunecheck "
+                     "preflight --pass has passed")
+    return "; ".join(parts) or "nothing was changed"
