@@ -8,7 +8,7 @@ from typing import Any
 
 from ..util.at_first_use import dataclass
 
-__all__ = ["Board", "board", "board_named"]
+__all__ = ["Board", "board", "board_named", "linked_by"]
 
 _FILE = Path(__file__).parent / "boards.toml"
 
@@ -61,3 +61,9 @@ def _data() -> dict[str, dict[str, Any]]:
     import tomllib
 
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+def linked_by(links: int) -> Board | None:
+    """Return the board whose pair over so many NVLinks was measured, the slowest of several. None where none was."""
+    found = [each for ids in _data() if (each := board(ids)) and each.nvlinks == links and each.p2p_one_way_gb_s]
+    return min(found, key=lambda each: each.p2p_one_way_gb_s or 0, default=None)

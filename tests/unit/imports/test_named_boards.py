@@ -144,3 +144,23 @@ def test_letters_of_a_box_with_nvlink_ask_for_no_tree(tmp_path: Path, word: str)
     letters = f"$ nvidia-smi topo -p2p r\n{P2P.replace('NS', 'OK')}"
     (found,) = findings(snap(tmp_path, letters, _topo(word)), "p2p-capability")
     assert found.code == "not-proven" and ("lspci" in found.message) == (word == "PIX")
+
+
+def linked(count: int, word: str) -> str:
+    """`nvidia-smi topo -m` of GPUs that are all joined by so many links."""
+    head = "\t" + "\t".join(f"GPU{number}" for number in range(count)) + "\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    rows = (f"GPU{row}\t" + "\t".join(" X " if row == column else word for column in range(count))
+            + "\t0-63\t0\t\tN/A\n" for row in range(count))
+    return head + "".join(rows)
+
+
+@pytest.mark.parametrize(("word", "busbw", "outcome", "code"), [
+    ("NV18", 41.0, "warn", "below-path"), ("NV18", 9.0, "fail", "below-path"), ("NV18", 129.0, "warn", "below-path"),
+    ("NV18", 132.0, "unknown", "no-comparison"), ("NV18", 470.0, "unknown", "no-comparison"),
+    ("NV12", 41.0, "unknown", "no-comparison"), ("SYS", 41.0, "unknown", "no-comparison"),
+])
+def test_boards_without_a_figure_over_nvlink(tmp_path: Path, word: str, busbw: float, outcome: str, code: str) -> None:
+    """By as many links as those of a board that was measured; of other numbers of links nothing is known."""
+    text = run(*["NVIDIA H100 80GB HBM3"] * 8, busbw=busbw, hosts=("box",) * 8)
+    (found,) = findings(snap(tmp_path, text, linked(8, word)), "bench-figures")
+    assert (found.outcome, found.code) == (outcome, code), found.text

@@ -92,3 +92,27 @@ def test_a_report_of_errors_fails(tmp_path: Path) -> None:
     text = GPU.format(bus="06").replace(": 30 C", ": [Unknown Error]").replace(": P8", ": Unknown Error")
     (found,) = answers(snap(tmp_path, HEAD.format(count=1) + text))
     assert (found.outcome, found.code, found.subject) == ("fail", "gpu-no-answer", "0000:06:00.0")
+
+
+@pytest.mark.parametrize("fan", ["0%", "7%", "30%", "100%", "N/A"])
+def test_the_column_of_the_fan_may_be_of_any_width(tmp_path: Path, fan: str) -> None:
+    """nvidia-smi sets it to the right: `|  0%`, `| 30%`, `|100%`."""
+    shown = row(fan="@@@@").replace("|@@@@", f"|{fan:>4}" if fan != "100%" else "|100%")
+    snapshot = snap(tmp_path, table(shown, row(index=1, bus="07", limit="400W")))
+    assert snapshot.nvml.value is not None
+    values = snapshot.nvml.value.gpus[0].values
+    assert (values["temperature_c"], values["power_limit_mw"], values["utilization_gpu"]) == (30, 700000, 0)
+    limits = [each for each in judge(Case(snapshot), "preflight") if each.id == "gpu-power-limit"]
+    assert [each.outcome for each in limits if "0000:07:00.0" in each.subject + each.text] == ["warn"]
+
+
+@pytest.mark.parametrize(("below", "whole"), [
+    (" " * 89 + "\n", True), (" " * 89 + "\n+----------+\n", True), ("", False), ("\n", False),
+    ("[truncated]\n", False)])
+def test_a_table_without_the_box_of_processes(tmp_path: Path, below: str, whole: bool) -> None:
+    """The line of spaces shows that no GPU follows; the borders between GPUs look like the last one."""
+    text = table(row(), row(index=1, bus="07")).replace("| Processes:  |\n", below)
+    snapshot = snap(tmp_path, text)
+    assert snapshot.nvml.value is not None
+    assert [each.outcome for each in answers(snapshot)] == ["pass" if whole else "unknown"]
+    assert all(gpu.fact("processes").absence is Absence.NOT_IN_IMPORT for gpu in snapshot.nvml.value.gpus)

@@ -96,13 +96,20 @@ def test_fewer_details_are_unknown() -> None:
     assert ports(bare)["0000:02:00.0"] == "not-in-import: sudo lspci -xxxx", "a text cannot prove that there is none"
 
 
-@pytest.mark.parametrize("lost", ["0000:00:04.0", "0000:01:00.0", "0000:02:00.0", "0000:00:00.0"])
+@pytest.mark.parametrize("lost", ["0000:00:04.0", "0000:01:00.0", "0000:02:00.0"])
 def test_a_bridge_that_is_missing_makes_no_new_root_port(lost: str) -> None:
     text = "\n\n".join(part for part in lab("acs-iommu").split("\n\n") if not part.startswith(lost[5:]))
     found = topology(host(text), ())
     assert len(found.devices) == 2
     assert found.pairs[0].relation.value in (None,)
     assert found.pairs[0].relation.reason
+
+
+def test_the_host_bridge_is_above_every_way() -> None:
+    text = "\n\n".join(part for part in lab("acs-iommu").split("\n\n") if not part.startswith("00:00.0"))
+    without, whole = topology(host(text), ()), topology(host(lab("acs-iommu")), ())
+    assert without.pairs == whole.pairs and ports(text) == ports(lab("acs-iommu"))
+    assert without.doubt and not whole.doubt
 
 
 def test_bus_numbers_that_are_not_shown() -> None:

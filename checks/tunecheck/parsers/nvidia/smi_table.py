@@ -18,9 +18,9 @@ TABLE = regex(r"^\|? ?NVIDIA-SMI +(\d{3}\.\d{1,3}(?:\.\d{1,3})?|N/A) +(?:Driver|
               r"(\d{3}\.\d{1,3}(?:\.\d{1,3})?)(?: +CUDA (?:UMD )?Version: +(\S{1,10}))?", re.MULTILINE)
 _FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(\S+) +\| +([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]) +"
                r"\S+ +\| +(\S+) +\|")
-_SECOND = regex(r"^\| ?\S+ +(\S+) +(\S+) +(\S+) ?/ *(\S+) +\| +(\S+) ?/ *(\S+) +\| +(\S+) +(\S.*?) +\|")
+_SECOND = regex(r"^\| {0,4}\S+ +(\S+) +(\S+) +(\S+) ?/ *(\S+) +\| +(\S+) ?/ *(\S+) +\| +(\S+) +(\S.*?) +\|")
 _THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A|\S+!)(\*?) +\|")
-_FAN_REFUSED = regex(r"^\| ?\S+! +\S+ +\S+ ")
+_FAN_REFUSED = regex(r"^\| {0,4}\S+! +\S+ +\S+ ")
 #: A process; before driver 450 without the columns of MIG.
 _PROCESS = regex(r"^\| +(\d{1,3}) +(?:\S+ +\S+ +)?(\d{1,9}) +[CGM+]{1,3} +.*? +(\d{1,9}MiB|N/A|\S+) +\|$")
 #: A row of a GPU, be it readable or not.
@@ -31,6 +31,7 @@ _ERRORS = ((regex(r"\[?GPU is lost\]?", re.IGNORECASE), "LOST!"),
            (regex(r"\[?Unknown Error\]?", re.IGNORECASE), "ERR!"))
 _NAMES = {"N/A": "NOT_SUPPORTED", "LOST!": "GPU_IS_LOST", "RESET!": "RESET_REQUIRED"}
 _LISTED = regex(r"^GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40}|N/A)\)[ \t]*$", re.MULTILINE)
+_BORDER = regex(r"^\+-{20,60}\+-{10,40}\+-{10,40}\+\s*$")
 _MODES = {"Default": "default", "E. Process": "exclusive_process", "Prohibited": "prohibited"}
 _MOST = 512
 
@@ -48,6 +49,8 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
             ended = True
             _add_processes(gpus, lines[number + 1:])
             break
+        if gpus and _ends(lines, number):
+            ended = True
         first = _FIRST.match(_plain(line))
         if first and len(gpus) < _MOST:
             gpus.append(_gpu(first, [_plain(each) for each in lines[number + 1:number + 3]]))
@@ -67,6 +70,14 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
         errors["gpus"] = f"not understood: {unread} of the table's rows"
     order = sorted(gpus, key=lambda gpu: str(gpu["bdf"]))
     return {"driver": head.group(2), "library": None, "errors": errors, "pairs": [], "gpus": order}
+
+
+def _ends(lines: List[str], number: int) -> bool:
+    """Return whether a line is the last border of the GPUs: the line of spaces above the processes stands below it. The
+    borders between two GPUs look the same, so that a text which ends at one may be cut there."""
+    if not _BORDER.match(lines[number][:400]) or number + 1 == len(lines):
+        return False
+    return re.match(r"^ {40,}\s*$", lines[number + 1][:400]) is not None
 
 
 def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:

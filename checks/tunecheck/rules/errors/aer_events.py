@@ -38,9 +38,9 @@ def judge(case: Case) -> Iterator[Finding]:
     for error in log.pcie:
         on_path = error.bdf in paths
         code = "not-recovered" if error.unrecovered else _CODES.get(error.severity, "nonfatal-error")
-        # A line of the device itself says what it is, too: also where no text lists the devices.
-        named = not on_path and (error.driver == "nvidia" or board(error.ids) is not None)
         hard = error.severity in ("fatal", "contained", "link-down") or error.unrecovered
+        # A line of the device itself says what it is, too: also where no text lists the devices.
+        named = hard and not on_path and (error.driver == "nvidia" or board(error.ids) is not None)
         where = from_log.name(case, error.bdf) + (
             ", on an accelerator's path" if on_path else ", an accelerator" if named else "")
         names = f" ({', '.join(error.names)})" if error.names else ""

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from ...facts.peer_paths import paths
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.nccl_tests import NcclTest, Row
-from ...spec.boards import Board, board, board_named
+from ...spec.boards import Board, board, board_named, linked_by
 from ...util.text import some
 from ..codes import NO_COMPARISON
 from ..context import Case
+from ..nvidia.posted_gpus import nvlink_words
 from .pair_expected import expected
 
 __all__ = ["judged"]
@@ -25,8 +26,13 @@ _LITTLE, _NOTHING = 0.33, 0.1
 _HOST_GB_S = 4.0
 #: From this size on the time of a start does not count.
 _LARGE = 16 << 20
+#: From this size on rings over NVLink run at their full speed, whatever is summed.
+_WHOLE = 128 << 20
 _WAY = Remedy.typed("run it again with NCCL_DEBUG=INFO: \"via P2P\" names the direct way, SHM and NET do not; see "
                     "p2p-capability, iommu-mode, link-width and link-speed; then: `sudo tunecheck allreduce`")
+_LINKS = Remedy.typed("run it again with NCCL_DEBUG=INFO and without NCCL_P2P_DISABLE: \"via P2P\" or NVLS names "
+                      "NVLink, SHM and NET do not; see fabric-state, `nvidia-smi topo -p2p n` and "
+                      "`nvidia-smi nvlink -s`")
 _TUNE = Remedy.typed("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see "
                      "`nvidia-smi nvlink -s`")
 
@@ -76,7 +82,13 @@ def _too_little(check: str, case: Case, test: NcclTest, large: Row, text: str, n
     """Return the finding about a bus bandwidth that no such machine has, though no figure of its boards is known."""
     if len(test.ranks) < 2 or large.size < _LARGE or len({rank.host for rank in test.ranks}) != 1:
         return None
-    way = _slowest_way(case, test)
+    way, over = _slowest_way(case, test), _over_nvlink(case) if large.size >= _WHOLE else None
+    if way is None and over is not None and large.busbw < _LITTLE * (over.p2p_one_way_gb_s or 0):
+        share = large.busbw / (over.p2p_one_way_gb_s or 1)
+        return Finding(check, "below-path", name, "fail" if share < _NOTHING else "warn", "behaviour",
+                       f"{text}, {share:.0%} of the {over.p2p_one_way_gb_s} GB/s one way that {over.name} reached over "
+                       f"NV{over.nvlinks}, which joins every pair in nvidia-smi topo -m: NVLink carries little of it",
+                       f"{large.busbw:.1f}", f"{_LITTLE:.0%} of {over.p2p_one_way_gb_s} GB/s, or more", (name,), _LINKS)
     best = max(row.busbw for row in test.rows)
     if way is not None and large.busbw < _LITTLE * way:
         share = large.busbw / way
@@ -101,6 +113,14 @@ def _slowest_way(case: Case, test: NcclTest) -> float | None:
     rates = [expected(case, path).one_way for path in paths(case.snapshot) if {path.pair.a, path.pair.b} <= gpus]
     known = [rate for rate in rates if rate is not None]
     return min(known) if known and len(known) == len(rates) else None
+
+
+def _over_nvlink(case: Case) -> Board | None:
+    """Return the measured board with as many NVLinks a pair as the table of `nvidia-smi topo -m` shows of every pair;
+    None where there is no such table, or none was measured. More links of a later generation carry no less."""
+    words = nvlink_words(case.snapshot)
+    word = words.pop() if len(words) == 1 else ""
+    return linked_by(int(word[2:])) if word[2:].isdigit() else None
 
 
 def _board(case: Case, test: NcclTest) -> Board | None:

@@ -14,10 +14,12 @@ _LOOK = Remedy.typed("see which end is short: `sudo lspci -nnvvv`; then reseat t
 
 def from_log(case: Case, check: str) -> list[Finding]:
     """Return a finding for each GPU whose way was limited. Empty for checks of neither width nor speed. 2.5 GT/s is no
-    limit: an idle link has it to save power."""
-    log, nvml = case.host.kernel.log, case.snapshot.nvml.value
+    limit: an idle link has it to save power. `tunecheck topo` reads no log."""
+    if case.snapshot.host is None or check not in ("link-width", "link-speed"):
+        return []
+    log, nvml = case.snapshot.host.kernel.log, case.snapshot.nvml.value
     findings = []
-    for link in log.value.events.links if log.value and check in ("link-width", "link-speed") else ():
+    for link in log.value.events.links if log.value else ():
         if not link.gpu and (nvml is None or nvml.gpu(link.bdf) is None):
             continue
         if check == "link-width":
