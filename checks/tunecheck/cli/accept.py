@@ -55,7 +55,7 @@ _KEY = "TUNECHECK_API_KEY"
 @click.option("--golden", "golden_to", metavar="FILE",
               help="Write the figures as a golden candidate, with the box's facts.")
 @click.option("--judge", "judged", multiple=True, metavar="FILE",
-              help="Judge a published raw file or an earlier --json, and ask no server.")
+              help="Judge a published file or an earlier --json, and ask no server; -: standard input.")
 @click.option("--keep", "keep_to", metavar="FILE",
               help="Leave there what tunecheck watch holds the engine to; none where it is not accepted.")
 @click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
@@ -117,7 +117,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     if keep is not None:
         _forget(keep)
     plan = _loaded(plan_for(profile, recipe, ladder, concurrency, scale), loads)
-    where = address(base or f"http://127.0.0.1:{recipe.serve.port if recipe else 0}")
+    where = address(base if base is not None else f"http://127.0.0.1:{recipe.serve.port if recipe else 0}")
     ready = seconds("--wait-ready", wait_ready) if wait_ready else (
         recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
     client = _client(where, model or (recipe.serve.name if recipe else ""), api, api_key_file, ways)
@@ -217,10 +217,11 @@ def _loaded(plan: Plan, loads: Loads) -> Plan:
     """Return the plan with its load: what --concurrency names is then sustained, not asked once."""
     from dataclasses import replace
 
-    from ..serving.plan import load_for
+    from ..serving.plan import limits_of, load_for, rates_of
     from ..util.durations import seconds
 
     if loads.sustain is None:
+        rates_of(loads.rate), limits_of(loads.slo)      # what is wrong in itself is said before what is missing
         if loads.rate or loads.slo or loads.words:
             raise UsageError("--rate, --slo and --load-words are of a load; give --sustain 2m too")
         return plan

@@ -6,7 +6,7 @@ import ipaddress
 import urllib.parse
 from typing import TYPE_CHECKING
 
-from ..errors import Misuse, UsageError
+from ..errors import UsageError
 
 if TYPE_CHECKING:
     import ssl
@@ -72,11 +72,11 @@ def _port(text: str) -> int:
 
 
 def address(url: str) -> str:
-    """Return scheme, host and port. UsageError for the name of a host: it would have to be looked up, which nobody can
-    bound."""
-    if "://" not in url:
-        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
-                         f"in front of it, as in --url {URL}", Misuse.MALFORMED)
+    """Return scheme, host and port; /v1 behind them is what the API is below, and is left out. UsageError for the name
+    of a host: it would have to be looked up, which nobody can bound."""
+    from ..serving.reach import with_scheme, without_v1
+
+    with_scheme(url)
     # What stands before an @ may be a password.
     parts, shown = urllib.parse.urlsplit(url), url.rpartition("@")[2][:100]
     wrong = parts.hostname or ""
@@ -89,7 +89,7 @@ def address(url: str) -> str:
         raise UsageError(f"--url {shown}: {wrong[:60]!r}: expected an address as a number, and a port up to 65535, as "
                          f"in --url {URL}") from None
     more = ("@" if parts.username else f"{parts.scheme}:" if parts.scheme not in ("http", "https") else
-            parts.path if parts.path not in ("", "/") else f"?{parts.query}" if parts.query else "")
+            parts.path if without_v1(parts.path) else f"?{parts.query}" if parts.query else "")
     if more:
         raise UsageError(f"--url {shown}: {more[:60]!r}: expected http:// or https://, address and port alone, as in "
                          f"--url {URL}")

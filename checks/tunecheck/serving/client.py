@@ -17,7 +17,7 @@ from . import interrupt
 from .arrivals import Arrivals, most_bytes
 from .http_exchange import Deadlines, Exchange, ExchangeError, HttpClient
 from .measured import Run
-from .reach import own_machine
+from .reach import own_machine, without_v1
 from .sse import run_of
 
 __all__ = ["Client", "Deadlines", "NotReadyError", "Reach"]
@@ -66,7 +66,7 @@ class Client:
 
     def __init__(self, base: str, model: str = "", key: str = "", api: str = "chat",
                  deadlines: Deadlines | None = None, reach: Reach | None = None) -> None:
-        self.root = base.rstrip("/").removesuffix("/v1")
+        self.root = without_v1(base)
         self.model, self.api, self._key = model, api, key
         self.deadlines, self._reach = deadlines or Deadlines(), reach or Reach()
         #: Requests that were answered "later" and asked again.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 
 from ..errors import Flaw, UsageError
 from ..util import safe_files
 from .document import SCHEMA, measured_of
-from .foreign import measured_of_foreign, measured_of_table, recognised
+from .foreign import measured_of_foreign, measured_of_table, measured_of_text, recognised
 from .measured import Measured
 from .published import is_published, measured_of_published
 
@@ -18,11 +19,15 @@ _MOST = 64 << 20
 
 
 def read(path: str) -> Measured:
-    """Return what was measured according to this file. UsageError where it cannot be read or is of no known kind."""
+    """Return what was measured according to this file, "-" for standard input. UsageError where it cannot be read or is
+    of no known kind."""
     try:
-        content = safe_files.read(path, _MOST)
+        content = safe_files.read(path, _MOST) if path != "-" else sys.stdin.buffer.read(_MOST + 1)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
+    path = "standard input" if path == "-" else path
+    if len(content) > _MOST:
+        raise UsageError(f"{path}: more than {_MOST >> 20} MiB; expected one result file", Flaw.TOO_LARGE)
     content = _unpacked(content, path)
     try:
         data = json.loads(content)
@@ -34,12 +39,14 @@ def read(path: str) -> Measured:
         return measured_of_published(data, path)
     if data is not None and recognised(data):
         return measured_of_foreign(data)
-    table = measured_of_table(content.decode("utf-8", "replace")) if data is None else None
-    if table is not None:
-        return table
+    if data is None:
+        text = content.decode("utf-8", "replace")
+        if found := measured_of_table(text) or measured_of_text(text, path):
+            return found
     raise UsageError(f"{path}: neither an acceptance document nor a benchmark that is known; expected JSON with schema "
-                     f"{SCHEMA}, with metadata and results, or of vLLM bench serve, SGLang bench_serving, guidellm, "
-                     "aiperf, genai-perf, llama-bench (also its Markdown), llm-inference-bench or evalscope",
+                     f"{SCHEMA}, with metadata and results, or of vLLM bench serve (--save-result), SGLang "
+                     "bench_serving (--output-file), guidellm, aiperf, genai-perf, llama-bench, llm-inference-bench or evalscope; or "
+                     "the text that the first two print, or llama-bench's Markdown",
                      Flaw.OTHER_KIND)
 
 

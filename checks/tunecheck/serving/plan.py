@@ -12,7 +12,7 @@ from ..util.durations import seconds as duration
 from .load import LoadPlan
 from .prompts import CANARIES
 
-__all__ = ["LADDER", "Plan", "load_for", "numbers", "plan_for"]
+__all__ = ["LADDER", "Plan", "limits_of", "load_for", "numbers", "plan_for", "rates_of"]
 
 #: Prompt tokens of the TTFT ladder; "max" is the most that the model takes.
 LADDER = "4K,16K,57K,max"
@@ -55,20 +55,31 @@ def load_for(seconds: float, streams: tuple[int, ...], rates: str | None, slo: S
              size: int) -> LoadPlan:
     """Return the plan of a load. ``rates``: requests a second, as ``0.5,2``; ``slo``: ``ttft=2s`` each; ``size``: words
     of filler a prompt. UsageError for what cannot be understood."""
+    found, limits = rates_of(rates), limits_of(slo)
+    if not found and not streams:
+        raise UsageError("--sustain: expected a load to sustain; give --concurrency 1,4,16 or --rate 2")
+    return LoadPlan(seconds, streams, found, words=size, slo=limits)
+
+
+def rates_of(rates: str | None) -> tuple[float, ...]:
+    """Return the rates of a load. UsageError for a text that is none."""
     found = []
     for part in rates.split(",") if rates else ():
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", part.strip()) or not 0.01 <= float(part) <= 1000:
             raise UsageError(f"--rate {rates}: expected 0.01 to 1000 requests a second, as in 0.5,2,8")
         found.append(float(part))
+    return tuple(found)
+
+
+def limits_of(slo: Sequence[str]) -> dict[str, float]:
+    """Return the seconds within which a request counts as good, by name. UsageError for a text that is none."""
     limits = {}
     for each in slo:
         name, equals, text = each.partition("=")
         if not equals or name not in ("ttft", "itl", "e2e"):
             raise UsageError(f"--slo {each}: expected ttft, itl or e2e, as in ttft=2s or itl=0.05")
         limits[name] = duration(f"--slo {name}", text)
-    if not found and not streams:
-        raise UsageError("--sustain: expected a load to sustain; give --concurrency 1,4,16 or --rate 2")
-    return LoadPlan(seconds, streams, tuple(found), words=size, slo=limits)
+    return limits
 
 
 def numbers(option: str, text: str) -> tuple[int, ...]:

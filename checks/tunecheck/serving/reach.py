@@ -9,11 +9,11 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..host.http_page import own_address
 from ..util.durations import seconds
 
-__all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine"]
+__all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine", "with_scheme", "without_v1"]
 
 KEY = "TUNECHECK_API_KEY"
 #: What the measurement stands on, and no option may change.
@@ -27,10 +27,24 @@ _CARRIERS = ("host", "content-length", "content-type", "accept-encoding", "trans
 def address(base: str) -> str:
     """Return the address as it was given: ``http://host:port``, with a path where the server has one. UsageError for
     any other text."""
+    with_scheme(base)
     if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", base):
-        raise UsageError(f"--base {base}: expected an address without a key or a question mark, as "
+        raise UsageError(f"--url {base}: expected an address without a key or a question mark, as "
                          "http://127.0.0.1:30000 or https://host/openai/v1")
     return base
+
+
+def with_scheme(url: str) -> None:
+    """Raise UsageError for an address without http:// or https://. What stands before an @ may be a password."""
+    if "://" not in url:
+        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
+                         "in front of it, as in --url http://127.0.0.1:30000", Misuse.MALFORMED)
+
+
+def without_v1(path: str) -> str:
+    """Return the path of an address, or the address, without the /v1 of the OpenAI API at its end: a server is meant,
+    and both are written for one."""
+    return path.rstrip("/").removesuffix("/v1")
 
 
 def own_machine(base: str) -> bool:

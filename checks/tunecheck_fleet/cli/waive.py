@@ -21,6 +21,8 @@ __all__ = ["waive"]
 
 #: As reports name a finding.
 _ID = re.compile(r"[0-9a-f]{8}")
+#: Inventories whose newest audit is looked at for what a new waiver covers.
+_LOOKED = 3
 
 
 @click.command()
@@ -61,7 +63,22 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
         else:
             found = [_add(store, name, its, group, value, until, reason, author)
                      for name, its in _meant(store, fact, host, group)]
-    _show(found, as_json, "ended: " if ended is not None else "")
+            found = _covering(store, found)
+    _show(found, as_json, "ended: " if ended is not None else "", new=bool(about))
+
+
+def _covering(store: Store, made: list[Waiver]) -> list[Waiver]:
+    """Return the waivers that were just made, with the audit in which each covers something that is shown."""
+    from ..judge import JudgeOptions, report
+    from ..which_audit import newest_of_each
+
+    numbers = {each.id for each in made}
+    for head in newest_of_each(store)[:_LOOKED]:
+        report(store, head.id, JudgeOptions(union=True))        # which notes what matched in the store
+        made = [each for each in store.waivers() if each.id in numbers]
+        if all(each.last_matched is not None for each in made):
+            break
+    return made
 
 
 def _meant(store: Store, fact: str | None, host: str | None,
@@ -116,7 +133,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _show(found: list[Waiver], as_json: bool, before: str) -> None:
+def _show(found: list[Waiver], as_json: bool, before: str, new: bool) -> None:
     from tunecheck.util.whole_file import emit
 
     if as_json:
@@ -126,10 +143,10 @@ def _show(found: list[Waiver], as_json: bool, before: str) -> None:
 
         emit(to_text(list_document("waive", found)))
         return
-    emit("".join(f"{before}{_line(each)}\n" for each in found) or "no waiver\n")
+    emit("".join(f"{before}{_line(each, new)}\n" for each in found) or "no waiver\n")
 
 
-def _line(waiver: Waiver) -> str:
+def _line(waiver: Waiver, new: bool) -> str:
     from tunecheck.report.style import safe
 
     from ..outputs.text import FOR_GOOD
@@ -140,7 +157,9 @@ def _line(waiver: Waiver) -> str:
     if waiver.until is not None:
         end = time.strftime("until %Y-%m-%d %H:%M %Z", time.localtime(waiver.until))
     over = " (expired)" if waiver.until is not None and waiver.until <= time.time() else ""
-    used = f"last matched in #{waiver.last_matched}" if waiver.last_matched is not None else "matched nothing yet"
+    covers = f"covers what audit #{waiver.last_matched} shows" if new else f"last matched in #{waiver.last_matched}"
+    used = covers if waiver.last_matched is not None else "covers nothing that the last audit shows" if new else \
+        "matched nothing yet"
     value = f" = {waiver.value}" if waiver.value is not None else ""
     return safe(f"{waiver.id}: {waiver.fact}{value} on {where or 'all'}, {end}{over}, by {waiver.author}: "
                 f"{waiver.reason}; {used}")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.carried import Fleet, naming, one_line
+from tests.unit.cli.carried import Fleet, box, naming, one_line
 
 from tunecheck.errors import Misuse
 
@@ -43,6 +43,28 @@ def test_the_list_and_the_verdict_count_the_same(fleet: Fleet) -> None:
         said, = re.findall(r"(?m)^CAUSES  ([^;\n]*)", text)
         counted, = re.findall(r"(?m)^DRIFT: (\d+) causes?", text)
         assert sum(map(int, re.findall(r"\d+", said))) == int(counted) == len(_causes(text)), text
+
+
+@pytest.mark.parametrize(("about", "audit"), [
+    (("gpu.count", "--host", "gpu1"), 2), (("gpu.*", "--host", "gpu?"), 2), (("gpu.count", "--host", "gpu2"), None),
+    (("gpu.vbios", "--host", "gpu2"), None),
+])
+@pytest.mark.parametrize("another", [False, True])
+def test_a_new_waiver_says_what_it_covers(fleet: Fleet, about: tuple[str, ...], audit: int | None, another: bool,
+                                          tmp_path: Path) -> None:
+    """Of what the last audit shows, also where an audit of other boxes came later; the list says the same."""
+    if another:
+        beside = tmp_path / "beside"
+        beside.mkdir()
+        (beside / "gpu7.json").write_bytes(box(7))
+        assert fleet.run("audit", "--from", str(beside))[0] == 0
+    code, out, err = fleet.run("waive", *about, *_WHY, "--json")
+    made, = json.loads(out)["rows"]
+    assert (code, made["last_matched"]) == (0, audit), err
+    assert json.loads(fleet.run("waive", "--list", "--json")[1])["rows"] == [made]
+    fleet.run("waive", "--end", str(made["id"]))
+    out = fleet.run("waive", *about, *_WHY)[1]
+    assert (f"#{audit}" in out) == (audit is not None)
 
 
 @pytest.mark.parametrize("by", ["fact", "id", "id-on-host"])

@@ -15,5 +15,6 @@ from __future__ import annotations
 
 from .llama_bench import measured_of_table
 from .recognise import measured_of_foreign, recognised
+from .text_block import measured_of_text
 
-__all__ = ["measured_of_foreign", "measured_of_table", "recognised"]
+__all__ = ["measured_of_foreign", "measured_of_table", "measured_of_text", "recognised"]
