@@ -71,8 +71,9 @@ def test_files_and_commands_are_told_apart() -> None:
     found = {section.path or section.title: section for section in sections(REPORT)}
     assert found["/proc/cmdline"].text == "root=/dev/sda1 ro pci=noacs\n"
     assert found["/proc/driver/nvidia/params"].text.startswith("ResmanDebugLevel")
-    assert found["/etc/nvidia/nvidia-application-profiles-rc"].absent == "not present"
-    assert found["/sys/kernel/security/lockdown"].absent == "no permission"
+    reasons = {path: section.absent.absence for path, section in found.items() if section.absent}
+    assert reasons["/etc/nvidia/nvidia-application-profiles-rc"] is Absence.NOT_PRESENT
+    assert reasons["/sys/kernel/security/lockdown"] is Absence.NO_PERMISSION
     assert "Linux version" in found["dmesg:"].text
     assert found["/sys/bus/pci/devices/0000:03:00.0/numa_node"].text.strip() == "1"
     assert found["/usr/bin/numactl -H"].text == "\navailable: 2 nodes (0-1)\nnode 0 cpus: 0\n"

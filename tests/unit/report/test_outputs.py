@@ -248,7 +248,7 @@ def test_metrics_are_readable_for_everybody_and_replaced_in_one_step(tmp_path: P
 
 @pytest.mark.parametrize(("wanted", "flaw", "names"), [
     ({"json": "-", "junit": "-"}, Misuse.DOES_NOT_BELONG, ("--json", "--junit")),
-    ({"json": "{}/x", "html": "{}/./x"}, Misuse.DOES_NOT_BELONG, ("--json", "--html", "{}/x")),
+    ({"json": "{}/x", "html": "{}/./x"}, Misuse.DOES_NOT_BELONG, ("--json", "--html", "{}/./x")),
     ({"prometheus": "{}/x.txt"}, Misuse.MALFORMED, ("{}/x.txt", "{}/x.txt.prom")),
     ({"html": "{}/none/x.html"}, Misuse.NOT_THERE, ("{}/none/x.html", "{}/none")),
     ({"junit": "{}"}, Misuse.ALREADY, ("{}",)),

@@ -149,6 +149,6 @@ def test_who_may_not_write_is_told_so_and_nothing_is_said() -> None:
 @pytest.mark.parametrize("what", ["approve", "acknowledge"])
 def test_a_decision_without_an_author_is_none(tmp_path: Path, what: str) -> None:
     with Store(str(tmp_path / "fleet.db"), clock=Clock(), catalogue=1) as store:
-        with refused(Misuse.LEFT_OUT, "author"):
+        with refused(Misuse.LEFT_OUT):
             store.decide(what, 1, "1a", "x", [("a", "x")], author=" ")      # type: ignore[arg-type]
         assert store.decisions() == []
