@@ -9,7 +9,7 @@ from typing import Any
 
 from tunecheck.util.at_first_use import dataclass
 
-from .folds import FOLDS, Fold
+from .folds import FOLDS, SOURCES, Fold
 from .verdict import Cause
 
 __all__ = ["Entry", "entries", "happened", "members_lost"]
@@ -93,6 +93,16 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]
         leading |= {lead} if after else set()
+    yield from _unread(ranked, [index for index in left if index not in leading])
+
+
+def _unread(ranked: Sequence[Cause], left: Sequence[int]) -> Iterable[tuple[int, int, str]]:
+    """The same of checks that all miss one thing: what they say is one reason."""
+    for code, source in SOURCES.items():
+        missing = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code == code]
+        if len(missing) > 1:
+            lead = next((index for index in missing if ranked[index].fact == source.check), missing[0])
+            yield from ((index, lead, source.what) for index in missing if index != lead)
 
 
 def _fewer(cause: Cause, fold: Fold, count: int) -> bool:

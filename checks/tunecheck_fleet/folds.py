@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tunecheck.rules.codes import LOG_UNREAD, NVML_UNREAD
 from tunecheck.util.at_first_use import dataclass
 
-__all__ = ["FOLDS", "Fold"]
+__all__ = ["FOLDS", "SOURCES", "Fold", "Source"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,15 @@ FOLDS = (
     Fold("persistence", ("gpu-persistence", "gpu.persistence"), ("persistence-daemon", "service.*persistenced")),
     Fold("MIG", ("gpu-mig", "gpu.mig"), ("gpu.mig_pending",)),
 )
+
+
+@dataclass(frozen=True)
+class Source:
+    """What many checks judge, and which of them is about it itself."""
+
+    what: str
+    check: str
+
+
+#: Code of checks that could not read their source -> the source.
+SOURCES = {LOG_UNREAD: Source("no kernel log", "kernel-log-complete"), NVML_UNREAD: Source("no NVML", "nvml-answers")}

@@ -45,8 +45,8 @@ def read(path: str) -> Measured:
             return found
     raise UsageError(f"{path}: neither an acceptance document nor a benchmark that is known; expected JSON with schema "
                      f"{SCHEMA}, with metadata and results, or of vLLM bench serve (--save-result), SGLang "
-                     "bench_serving (--output-file), guidellm, aiperf, genai-perf, llama-bench, llm-inference-bench or evalscope; or "
-                     "the text that the first two print, or llama-bench's Markdown",
+                     "bench_serving (--output-file), guidellm, aiperf, genai-perf, llama-bench, llm-inference-bench or "
+                     "evalscope; or the text that the first two print, or llama-bench's Markdown",
                      Flaw.OTHER_KIND)
 
 

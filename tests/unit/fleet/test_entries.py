@@ -24,6 +24,18 @@ def test_checks_without_evidence_say_of_nothing_that_it_happened() -> None:
     assert len(found) == len(CHECKS) and not [each for each in found if each.what or each.more]
 
 
+@pytest.mark.parametrize(("code", "check"), [("log-unread", "kernel-log-complete"), ("nvml-unread", "nvml-answers")])
+def test_checks_that_all_miss_one_thing_are_one_entry(code: str, check: str) -> None:
+    """However many they are; on each host, and for each since when."""
+    missing = [replace(each, code=code, hosts=("a", "b")) for each in _UNREAD]
+    (found,) = entries(missing)
+    assert found.lead.fact == check and found.what and len(found.more) == len(CHECKS) - 1
+    (found,) = entries([each for each in missing if each.fact != check])
+    assert len(found.more) == len(CHECKS) - 2
+    known = replace(missing[0], outcome="fail")
+    assert [each.lead for each in entries([known, *missing[1:3]])] == [known, missing[1]]
+
+
 #: Checks that lead others, and not facts alone.
 _LEADS = sorted({check.id for check in CHECKS for fold in FOLDS if not fold.fewer and check.id in fold.leads
                  and any(fnmatchcase(other.id, name) for name in fold.followers for other in CHECKS
