@@ -9,6 +9,7 @@ import pytest
 from tests.unit.imports import smi_texts
 from tests.unit.imports.samples import FIXTURES
 from tests.unit.imports.test_fragments import TOPO
+from tests.unit.imports.twice import TWICE
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.files import pieces
@@ -94,3 +95,56 @@ def test_prompts_and_seams_in_one_text(tmp_path: Path) -> None:
     found = list(pieces(str(tmp_path / "x.txt")))
     assert [each.text for each in found] == [TOPO, LOG, TEXTS["lscpu"], TEXTS["numactl -H"]]
     assert [each.title for each in found] == ["", "", "$ lscpu", ""]
+
+
+#: Not those of which a part is found in every text: a failure, and lines that stand in an output of another kind.
+_WHOLE = [kind for kind in TWICE if kind not in ("lspci -v", "nvidia-smi nvlink -s", "topo -p2p")]
+#: nvidia-smi as it is printed, with the border below its list of processes.
+_BORDER = "+-----------------------------------------------------------------------------------------+\n"
+_BOX = _BORDER + TWICE["nvidia-smi"][0].replace("| Processes:  |\n", (
+    "+-----------------------------------------+------------------------+----------------------+\n\n"
+    "+-----------------------------------------------------------------------------------------+\n"
+    "| Processes:                                                                              |\n"
+    "|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |\n"
+    "|=========================================================================================|\n"
+    "|    0   N/A  N/A            1200      C   python3                              1024MiB |\n"
+    "+-----------------------------------------------------------------------------------------+\n"))
+_NEXT = {"kernel log": LOG, **{kind: TWICE[kind][0] for kind in _WHOLE if kind != "kernel log"}}
+
+
+def _found(path: Path, text: str) -> dict[str, set[tuple[str, str, str]]]:
+    path.write_text(text)
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for each in judge(Case(gather(load_import(str(path)), None, True)), "preflight"):
+        found.setdefault(each.id, set()).add((each.code, each.outcome, each.text))
+    return found
+
+
+@pytest.mark.parametrize("follower", [kind for kind in _NEXT if not kind.startswith("nvidia-smi")])
+def test_the_list_of_processes_is_read_whatever_follows(follower: str, tmp_path: Path) -> None:
+    checks = ("gpu-ghost", "gpu-ecc", "gpu-temperature", "gpu-power-limit", "gpu-mig")
+    alone = _found(tmp_path / "a", _BOX)
+    for divider in ("", "\n", "\n\n"):
+        text = _BOX + divider + _NEXT[follower]
+        document = load_import(str(_written(tmp_path / "b", text))).nvml()
+        assert [gpu["values"].get("processes") for gpu in document["gpus"]] == [[{"pid": 1200, "used_mib": 1024}]]
+        if follower not in ("lspci", "lspci -m", "lspci -t", "nvidia-smi -q"):      # they name GPUs of another box
+            assert {check: _found(tmp_path / "b", text).get(check) for check in checks} == {
+                check: alone.get(check) for check in checks}
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("kind", _WHOLE)
+def test_an_output_is_the_same_whatever_follows(kind: str) -> None:
+    wrong = []
+    first = _BOX if kind == "nvidia-smi" else TWICE[kind][0]
+    for follower, text in _NEXT.items():
+        if follower != kind:
+            found = [part for _, part in parts(first.rstrip("\n") + "\n" + text)]
+            if len(found) > 1 and found[0].strip() != first.strip():
+                wrong.append((follower, found[0][-80:]))
+    assert not wrong

@@ -23,6 +23,7 @@ from ...parsers.text.pasted import clean
 from ...parsers.text.repeats import shortened
 from ...util.at_first_use import dataclass, regex
 from . import packed as imported_packed
+from .dressings import sections
 from .seams import parts as seams
 
 __all__ = ["GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
@@ -43,13 +44,16 @@ _PART = 64 * 1024
 _PROMPT = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
                 r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
                 r".*(?:\n|\Z)", re.MULTILINE)
+#: The machine in a prompt.
+_AT = regex(r"\[?(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,64}@([\w.-]{1,253})[:\s\]~]")
 _NUL = re.compile(rb"\0+")
 
 
 @dataclass(frozen=True)
 class Piece:
     """One text of an import. ``origin`` is the file it came from; ``title`` the command above it, if any; ``path`` and
-    ``absent`` as in bug_report.Section."""
+    ``absent`` as in bug_report.Section; ``machine`` is the one that a tool named in front of the lines, ``prompt`` the
+    one in the prompt above them."""
 
     origin: str
     title: str
@@ -57,6 +61,8 @@ class Piece:
     path: str | None = None
     absent: Reason | None = None
     doubt: str = ""
+    machine: str = ""
+    prompt: str = ""
 
 
 def pieces(path: str) -> Iterator[Piece]:
@@ -189,14 +195,21 @@ def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
         for section in bug_report.sections(text):
             yield Piece(origin, section.title, section.text, section.path, section.absent, doubt)
         return
-    text = shortened(clean(text))
+    for machine, body in sections(clean(text)):
+        yield from _prompted(origin, shortened(body), doubt, machine)
+
+
+def _prompted(origin: str, text: str, doubt: str, machine: str) -> Iterator[Piece]:
+    """Yield what stands below each prompt, and in it each output."""
     prompts = list(_PROMPT.finditer(text))
     before = text[:prompts[0].start()] if prompts else text
     if before.strip() or not prompts:
         for title, body in seams(before):
-            yield Piece(origin, title, body, doubt=doubt)
+            yield Piece(origin, title, body, doubt=doubt, machine=machine)
     for prompt, following in zip(prompts, [*prompts[1:], None], strict=False):
-        body = text[prompt.end():following.start() if following else len(text)]
         asked = prompt.group().strip()[:200]
-        for number, (title, part) in enumerate(seams(body)):
-            yield Piece(origin, title if number else asked, part, doubt=doubt)
+        at = _AT.match(asked)
+        for named, body in sections(text[prompt.end():following.start() if following else len(text)]):
+            for number, (title, part) in enumerate(seams(body)):
+                yield Piece(origin, title if number else asked, part, doubt=doubt, machine=named or machine,
+                            prompt=at[1] if at else "")

@@ -24,7 +24,7 @@ _CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI br
 _LSPCI_BODY = regex(r"^[ \t]*(?:(?:Control|Status|Flags|Capabilities|Kernel driver in use|Bus): "
                     r"|[0-9a-f]{2}:(?: [0-9a-f]{2}){16} ?$)", re.MULTILINE)
 #: What stands in kernel logs that are no lines of text: /dev/kmsg, json, export, pstore.
-_MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", '"dmesg"', "[s=", "#1 Part")
+_MARKS = (",-;", ",c;", "__CURSOR", "_BOOT_ID", "__REALTIME", '"dmesg"', "[s=", "#1 Part")
 #: A list without details: `lspci`, `lspci -nn`, or what grep left of it. Every device of it has one of these classes.
 _LISTED = regex(rf"^(?:[0-9a-f]{{4,8}}:)?[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7] (?:{'|'.join(_CLASSES)})"
                 r"(?: \[[0-9a-f]{4}\])?: \S", re.MULTILINE)
@@ -60,6 +60,8 @@ _PATTERNS = (
 )
 
 _XID = regex(r"\bXid\b(?: \([^)\n]{0,60}\))?[ :#=]{1,3}(\d{1,3})\b", re.IGNORECASE)
+#: lscpu of another language: sysfs' lists of CPUs, and the rows that stay as they are.
+_LSCPU = regex(r"^(?!On-line)[^\n:]{0,40}\bCPU\(s\)[^\n:]{0,20}:[ \t]+\d[\d,-]*$", re.MULTILINE)
 #: What people paste that tells too little, and what tells it.
 _HINTS = (
     (regex(r"^[ \t]*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl):[ \t]*\S", re.MULTILINE),
@@ -117,7 +119,11 @@ def advice(text: str) -> str | None:
     if _LSPCI.search(text[:_HEAD]):
         return "lspci without its details; run sudo lspci -nnvvv"
     head = text[:_HEAD]
+    if "x86_64" in head and "Architecture:" not in head and _LSCPU.search(head):
+        return "lscpu in another language; run LC_ALL=C lscpu"
     number = _XID.search(head)
+    if number and _BRACE.match(head):
+        return "JSON with an Xid in it, in a form that is not known; run sudo dmesg"
     if number:
         return (f'a sentence about an Xid, and no kernel log; what it means says: tunecheck explain "Xid {number[1]}"; '
                 "what happened on the box shows: sudo dmesg")

@@ -15,7 +15,7 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.text.damage import Damage
 from ..base import Completed, Unreadable
 from . import files as imported_files
-from . import kinds, posts
+from . import hosts, kinds, posts
 from . import packed as imported_packed
 from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
@@ -137,6 +137,8 @@ def load_import(path: str) -> ImportedHost:
         for each in taken:
             origins.setdefault(each, []).append(piece.origin)
         if taken:
+            texts.named.setdefault(piece.machine)
+            texts.logged.setdefault(piece.prompt)
             continue
         if better := kinds.advice(piece.text):
             advice.setdefault(f"{piece.origin} is {better}")
@@ -149,7 +151,7 @@ def load_import(path: str) -> ImportedHost:
                          Damage.UNKNOWN_PART)
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
-    problem = synthesise(texts)
+    problem = hosts.two(texts.named, texts.logged) or synthesise(texts)
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
                          Damage.CONTRADICTS)
@@ -218,6 +220,7 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if kind == "topo":
         return _tables(texts, piece)
     if kind == "kernel log":
+        texts.logged.update(dict.fromkeys(() if texts.reported else hosts.in_log(piece.text)))
         _log(texts, piece.text, piece.title or piece.origin)
         return kind
     if kind == "lspci":

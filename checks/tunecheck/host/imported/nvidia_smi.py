@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ...parsers.pci.lspci import LspciDevice
     from .texts import Texts
 
-__all__ = ["contradiction", "document_of"]
+__all__ = ["contradiction", "document_of", "elsewhere"]
 
 
 def document_of(texts: Texts) -> dict[str, Any] | None:
@@ -28,6 +30,19 @@ def contradiction(texts: Texts) -> str | None:
     from ...parsers.nvidia.smi_merge import apart  # start-up time
 
     return apart(_told(texts))
+
+
+def elsewhere(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None:
+    """Return a sentence where lspci shows something else at the addresses of the driver's GPUs, else None. A GPU that
+    lspci does not show may have left the bus; what is there in its place did not come by itself."""
+    if not devices or not (texts.smi or "nvidia-smi" in texts.posts):
+        return None
+    gpus = list(dict.fromkeys(bdf for told in _told(texts) for bdf in told["gpus"]))
+    for bdf in gpus:
+        device = devices.get(bdf)
+        if device is not None and device.vendor not in (None, "10de") and not device.all_ones:
+            return f"{bdf} is a GPU in nvidia-smi and {device.vendor}:{device.device} in lspci"
+    return None
 
 
 def _told(texts: Texts) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ _NVRM = regex(r"^NVRM: |^nvidia-nvswitch\d{1,3}: SXid ", re.MULTILINE)
 #: "=== dmesg ===", "+ sudo lspci -vvv", "dmesg:": what a person or a script writes above an output.
 _TITLE = regex(r"(?:^|\n)(?:[ \t=#*+$>~:-]*((?:sudo +)?(?:/\S{1,60}/)?"
                r"(?:nvidia-smi|lspci|dmesg|journalctl|numactl|lscpu|cat)\b[^\n]{0,100}?)[ \t=#*:-]*"
-               r"|(?:[=#*+~-]{2,} ?)(?:[^\n]{1,80}? ?)[=#*+~-]{2,})\n\s*\Z")
+               r"|(?:[=#*+~-]{2,} ?)(?=[^\n]{0,80}?\w)(?:[^\n]{1,80}? ?)[=#*+~-]{2,})\n\s*\Z")
 _ABOVE = 300
 #: Outputs in one text, as files in a folder.
 MOST = 2000

@@ -10,7 +10,7 @@ from ...util.at_first_use import regex
 from .cmdline import apart, from_log
 from .differing import differing
 from .guest import guest_evidence
-from .nvidia_smi import contradiction
+from .nvidia_smi import contradiction, elsewhere
 from .short import from_short
 from .texts import Texts
 
@@ -49,7 +49,7 @@ def synthesise(texts: Texts) -> str | None:
                 "the log in the report is of another boot: its command line is another")
     elif problem:
         return problem
-    problem = contradiction(texts) or differing(texts)
+    problem = contradiction(texts) or differing(texts) or elsewhere(texts, devices)
     if problem:
         return problem
     smi = _smi(texts)

@@ -11,7 +11,9 @@ from ...util.at_first_use import dataclass, regex
 __all__ = ["MARK", "Decision", "EngineLog", "parse_engine"]
 
 MARK = regex(r"custom.?all.?reduce|is using nccl==|SymmMemCommunicator|LLM engine \(v|sglang[./]|SGLang|vllm[./ ]|"
-             r"Init torch distributed", re.IGNORECASE)
+             r"Init torch distributed|\((?:EngineCore|Worker|APIServer)\w{0,20} pid=\d"
+             r"|(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[\w{1,60}\.py:"
+             r"|\[\d{4}-\d\d-\d\d [\d:]{8}(?: DP\d{1,4})? TP\d{1,4}[^\]\n]{0,20}\] ", re.IGNORECASE)
 _LINES = regex(r"^.*(?:[Cc]ustom.?all.?[Rr]educe|custom_all_reduce|SymmMemCommunicator|nccl==|P2P|server_args=|"
                r"LLM engine \(v|SGLang|driver version|All-?reduce|all_reduce|Driver/library).*$", re.MULTILINE)
 _OFF = r"custom allreduce is disabled "
@@ -27,13 +29,17 @@ _WORDS = (
     ("by option", r"disable_custom_all_reduce=True(?! explicitly)"),
     ("mismatch", r"Driver/library version mismatch"),
     ("driver old", r"(?:NVIDIA driver on your system is too old|driver version is insufficient for CUDA)[^\n]{0,80}"),
+    ("not ready", r"(?:Error 802\b|cudaErrorSystemNotReady|system not yet initialized)[^\n]{0,80}"),
+    ("out of memory", r"(?:CUDA (?:error: )?out of memory|torch\.(?:cuda\.)?OutOfMemoryError)[^\n]{0,300}"),
 )
 _TEXTS = {kind: regex(words, re.IGNORECASE) for kind, words in _WORDS}
 #: Those that stand in long lines of options, or in an exception.
-_ANYWHERE = ("by option", "mismatch", "driver old")
+_ANYWHERE = ("by option", "mismatch", "driver old", "not ready", "out of memory")
 _VLLM = regex(r"LLM engine \(v([\w.+-]{1,40})\)|vLLM (?:API server )?version ([\w.+-]{1,40})")
 _SGLANG = regex(r"sglang(?: version|==| v)[ :=]{0,3}([\d][\w.+-]{1,30})", re.IGNORECASE)
-_IS_SGLANG = regex(r"sglang|server_args=|Init torch distributed", re.IGNORECASE)
+_IS_SGLANG = regex(r"sglang|server_args=|Init torch distributed"
+                    r"|^\[\d{4}-\d\d-\d\d [\d:]{8}(?: DP\d{1,4})? TP\d{1,4}[^\]\n]{0,20}\] ",
+                    re.IGNORECASE | re.MULTILINE)
 _NCCL = regex(r"using nccl==([\d.]{3,12})", re.IGNORECASE)
 _SIZE = regex(r"(?:\btensor_parallel_size=|\btp_size=|--tensor-parallel-size[ =]|--tp(?:-size)?[ =])(\d{1,4})")
 _DRIVER = regex(r"(?:Nvidia driver version|CUDA Driver Version) ?: *(\d{3}\.\d{1,3}(?:\.\d{1,3})?)", re.IGNORECASE)

@@ -48,6 +48,8 @@ _FOREIGN = regex(
 #: How the driver's messages begin; looked for where nobody knows what stands in front.
 _OURS = regex(r"NVRM: |nvidia-nvswitch\d{1,3}: SXid |Kernel panic - ")
 _FRONT = 300
+#: The kernel's own time behind something that nobody knows: what is said of the driver's messages holds for all.
+_STAMP = regex(r"\[ {0,8}\d{1,9}\.\d{6}\] ")
 #: dmesg -H: each minute once, and then only how far a line is from the one before.
 _MINUTE = regex(r"\[([^\W\d]{2,12}\.? {0,2}\d{1,2} \d\d:\d\d)\]")
 #: The name of a program in front of its message: "gpud[77]: ", "audit: ". The kernel's own names are none.
@@ -101,6 +103,9 @@ def line(raw: str, number: int = 0) -> Line:
         foreign = _FOREIGN.match(raw)
         if foreign:
             end, when = foreign.end(), foreign["when"] or foreign["inner"]
+    stamp = _STAMP.search(raw, end, end + _FRONT) if not when else None
+    if stamp and _unknown_printer(raw[end:stamp.start()]):
+        end, when = stamp.end(), stamp.group().strip()
     ours = _OURS.search(raw, end, end + _FRONT)
     if ours and ours.start() > end and _unknown_printer(raw[end:ours.start()]):
         end = ours.start()

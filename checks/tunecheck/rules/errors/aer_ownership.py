@@ -28,10 +28,10 @@ _ID = CHECK.id
 
 def judge(case: Case) -> Iterator[Finding]:
     log = from_log.events(case)
-    if log is None:
+    lost = losses(case, log.osc if log else {})
+    if log is None and not lost:
         yield from_log.unread(case, _ID)
         return
-    lost = losses(case, log.osc)
     complete = from_log.is_complete(case)
     code, outcome, text, remedy = "ok", "pass", "the kernel handles PCIe errors (AER) of every host bridge", None
     if lost:
@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = from_log.incomplete_code(case), "unknown"
         text = f"who handles PCIe errors of every host bridge is not {from_log.limits_of_log(case)}"
     yield Finding(_ID, code, "host bridges", outcome, "effective", text, "", "AER handled by the kernel",
-                  (case.host.kernel.log.source,), remedy)
+                  (case.host.kernel.log.source if log else case.host.kernel.cmdline.source,), remedy)
 
 
 def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, str, Remedy]:

@@ -25,16 +25,23 @@ CODES = {
     "by-option": "An option switches the engine's own all-reduce off.",
     "mismatch": "Library and kernel module of the driver are of different versions.",
     "driver-old": "The driver is too old for the engine's CUDA.",
+    "not-ready": "CUDA error 802: the driver waits for Fabric Manager.",
+    "out-of-memory": "The memory of a GPU did not suffice for the engine.",
     "no-decision": "The log holds no decision about peer access or all-reduce.",
 }
-_PEERS = Remedy.typed("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo "
-                      "tunecheck p2p`; the engine keeps its answer in ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: "
-                      "delete that file after a repair")
+_PEERS = {engine: Remedy.typed(
+    "see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; the "
+    f"engine keeps its answer in {place}/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
+    for engine, place in (("vLLM", "~/.cache/vllm"), ("SGLang", "~/.cache/sglang"))}
+_FABRIC = Remedy.typed("on a machine with NVSwitch: `systemctl status nvidia-fabricmanager`, and Fabric in `nvidia-smi "
+                       "-q` (fabric-manager, fabric-state); in a guest look at Fabric Manager in the host")
+_MEMORY = Remedy.typed("see in `nvidia-smi` what else holds memory of that GPU; then give the engine less "
+                       "(--gpu-memory-utilization, --mem-fraction-static, a shorter context), or more GPUs")
 #: kind -> (outcome, what is so, what to do). The words are those of custom_all_reduce.py and symm_mem.py in vLLM's
 #: distributed/device_communicators; SGLang's srt/distributed has copies of both, with the same words.
 _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "p2p refused": ("warn", "its test of GPU peer access failed, so its custom all-reduce is off and NCCL does the "
-                    "work", _PEERS),
+                    "work", None),
     "more than two": ("warn", "its custom all-reduce is off, as it asks NVML for NVLink between more than two GPUs and "
                       "never looks at PCIe peer access; NCCL does the work",
                       Remedy("nothing is broken: NCCL is what it uses on PCIe; see that NCCL itself goes by P2P "
@@ -45,14 +52,20 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "several nodes": ("skip", "its custom all-reduce is off, as the ranks run on several machines", None),
     "no library": ("warn", "its custom all-reduce is off, as the library for it is missing",
                    Remedy("reinstall the engine: the build has no CUDA kernels for this GPU")),
-    "setup failed": ("warn", "the setup of its custom all-reduce failed", _PEERS),
+    "setup failed": ("warn", "the setup of its custom all-reduce failed", None),
     "symm mem": ("skip", "symmetric memory is not offered for this compute capability", None),
     "by option": ("skip", "its custom all-reduce is switched off by an option", None),
     "mismatch": ("fail", "library and kernel module of the driver are of different versions", MISMATCH),
     "driver old": ("fail", "the driver is too old for the engine's CUDA",
                    Remedy("install a newer driver, or an image for an older CUDA (nvidia-smi shows the highest that "
                           "the driver takes)")),
+    "not ready": ("fail", "CUDA does not start (error 802): the driver waits until Fabric Manager has set NVLink up",
+                  _FABRIC),
+    "out of memory": ("warn", "the memory of a GPU did not suffice", _MEMORY),
 }
+#: Those that a repair of peer access mends; the engine keeps the old answer.
+_OF_PEERS = ("p2p refused", "setup failed")
+_EXPECTED = {"not ready": "CUDA that starts", "out of memory": "memory for what the engine was told to load"}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -66,8 +79,8 @@ def judge(case: Case) -> Iterator[Finding]:
             outcome, text, fix = _KINDS[decision.kind]
             yield Finding(_ID, decision.kind.replace(" ", "-"), name, outcome, "behaviour", f"{about}: {text}",
                           decision.text,
-                          "peer access in use" if outcome != "skip" else "", (f"{log.engine}'s log",),
-                          fix)
+                          _EXPECTED.get(decision.kind, "peer access in use") if outcome != "skip" else "",
+                          (f"{log.engine}'s log",), _PEERS[log.engine] if decision.kind in _OF_PEERS else fix)
         if not log.decisions:
             yield Finding(_ID, "no-decision", name, "unknown", "behaviour",
                           f"{about}: the log holds no decision about peer access or "

@@ -1,0 +1,82 @@
+"""Finds texts of two machines where only the machine's name tells: in front of the lines, in prompts, in the lines of a
+system's log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from ...util.at_first_use import regex
+
+__all__ = ["in_log", "two"]
+
+#: Syslog and journalctl: "Nov 20 04:11:02 box kernel: ", "2026-11-20T04:11:02.1+00:00 box kernel: "; the journal's own
+#: forms.
+_FIELD = regex(r"^(?:[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,9})?|\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}"
+               r"(?:Z|[+-]\d\d:?\d\d)?) ([^\s:\[\]]{1,253}) kernel(?:\[\d{1,9}\])?: |"
+               r"\"_HOSTNAME\" ?: ?\"([^\"\n]{1,253})\"|^ {0,4}_HOSTNAME=(\S{1,253})$", re.MULTILINE)
+_CLOCK = regex(r"\d\d:\d\d:\d\d")
+#: What a system is called before it knows its name.
+_NOBODY = frozenset(("localhost", "localhost.localdomain", "(none)", "unknown", "fedora", "archlinux", "debian",
+                     "ubuntu", "rocky", "almalinux", "linux", "buildroot", "nixos"))
+#: The names of containers: they run on the machine whose other outputs are beside theirs.
+_CONTAINER = regex(r"[0-9a-f]{12}\Z|.{1,200}-[0-9a-f]{7,10}-[a-z0-9]{5}\Z")
+#: A boot names itself within this much: what it was called before counts for nothing.
+_BOOTING_S = 120
+_MOST = 200_000
+
+
+def in_log(text: str) -> list[str]:
+    """Return the machines that the lines of a kernel log name, in order. One that changed its name while it booted has
+    the later name."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for found in islice(_FIELD.finditer(text), _MOST):
+        name = next(each for each in found.groups() if each)
+        first.setdefault(name, found.start())
+        last[name] = found.start()
+    names = [name for name in first if name.lower() not in _NOBODY]
+    if len(names) == 2 and last[names[0]] < first[names[1]] and _booting(text, first, last, names):
+        return names[1:]
+    return names
+
+
+def _booting(text: str, first: dict[str, int], last: dict[str, int], names: list[str]) -> bool:
+    """Return whether the lines with the first name are the beginning of a boot that goes on with the other name."""
+    head, rest = text[:first[names[1]]], text[first[names[1]]:]
+    if "Linux version " not in head[first[names[0]]:][:4000] or "Linux version " in rest:
+        return False
+    begin, end = (_CLOCK.search(text, places[names[0]], places[names[0]] + 80) for places in (first, last))
+    return begin is not None and end is not None and (_seconds(end[0]) - _seconds(begin[0])) % 86400 <= _BOOTING_S
+
+
+def _seconds(clock: str) -> int:
+    hours, minutes, seconds = clock.split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+
+
+def two(named: Iterable[str], logged: Iterable[str]) -> str | None:
+    """Return a sentence where two machines are among those that tools ``named`` in front of lines, or among those of
+    prompts and logs. Both are names of their own: ansible may call by its address what calls itself gpu3."""
+    for names in (named, logged):
+        apart = next(_apart([name for name in names if name and not _CONTAINER.match(name)
+                             and name.lower() not in _NOBODY]), None)
+        if apart:
+            return f"the machines {_shown(apart[0])} and {_shown(apart[1])} are named in them"
+    return None
+
+
+def _apart(names: list[str]) -> Iterator[tuple[str, str]]:
+    for name in names[1:]:
+        if not _same(names[0].lower(), name.lower()):
+            yield names[0], name
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two names are of one machine: one may have the domain and the other not."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _shown(name: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in name[:80])

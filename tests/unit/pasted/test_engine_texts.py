@@ -1,0 +1,48 @@
+"""What is a log of an engine, and what only names one; which texts are told what they are and what to give instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.imports.test_seams import _BOX
+from tests.unit.refusing import refused
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported.machine import load_import
+from tunecheck.host.imported.posts import kinds
+from tunecheck.parsers.text.damage import Damage
+
+
+@pytest.mark.parametrize("name", ["VLLM::Worker_TP0", "VLLM::EngineCore", "sglang::scheduler_TP0", "vllm/serve.py"])
+def test_processes_of_an_engine_are_no_log_of_it(name: str) -> None:
+    assert list(kinds(_BOX.replace("python3", name))) == ["nvidia-smi"]
+
+
+@pytest.mark.parametrize(("line", "engine", "found"), [
+    ("(Worker_TP0 pid=5) ERROR 03-04 05:06:07 [x.py:1] torch.OutOfMemoryError: CUDA out of memory.", "vLLM",
+     ["out of memory"]),
+    ("ERROR 03-04 05:06:07 [core.py:1] RuntimeError: CUDA error: out of memory", "vLLM", ["out of memory"]),
+    ("ERROR 03-04 05:06:07 [core.py:1] Error 802: system not yet initialized", "vLLM", ["not ready"]),
+    ("[2026-03-04 05:06:07 TP0] Error 802: system not yet initialized", "SGLang", ["not ready"]),
+    ("[2026-03-04 05:06:07 DP0 TP0] Custom allreduce is disabled because your platform lacks GPU P2P capability",
+     "SGLang", ["p2p refused"]),
+])
+def test_one_line_of_an_engine_is_a_log_of_it(line: str, engine: str, found: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(line + "\n")
+    (log,) = gather(load_import(str(tmp_path / "a")), None, True).posted.engines
+    assert (log.engine, [each.kind for each in log.decisions]) == (engine, found)
+
+
+_GERMAN = ("Architektur:                x86_64\nCPU(s):                     8\nListe der Online-CPU(s):    0-7\n"
+           "NUMA-Knoten0 CPU(s):        0-7\n")
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (_GERMAN, ("another language", "LC_ALL=C lscpu")),
+    ('{"time":"x","line":"NVRM: Xid (PCI:0000:06:00): 79, GPU has fallen off the bus."}\n', ("JSON", "sudo dmesg")),
+])
+def test_a_text_in_another_form_is_told_what_it_is(text: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(text)
+    with refused(Damage.PACKING, *words):
+        load_import(str(tmp_path / "a"))
