@@ -6,7 +6,7 @@ import ipaddress
 import urllib.parse
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     import ssl

@@ -44,5 +44,5 @@ _GERMAN = ("Architektur:                x86_64\nCPU(s):                     8\nL
 ])
 def test_a_text_in_another_form_is_told_what_it_is(text: str, words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text)
-    with refused(Damage.PACKING, *words):
+    with refused(Damage.TOO_LITTLE, *words):
         load_import(str(tmp_path / "a"))
