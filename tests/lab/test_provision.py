@@ -132,9 +132,10 @@ def test_the_second_run_changes_nothing(lab: Box) -> None:
 
 def test_testinfra_sees_the_same(lab: Box) -> None:
     """By ssh: without KVM each look through Ansible costs 5 s more. One test is asked that way, as operators do."""
-    config = lab.machine.folder / access.CONFIG
     with tempfile.TemporaryDirectory(prefix="tc-ti-") as short:
-        by_ssh = f"ssh://{lab.machine.name}?ssh_config={config}&controlpath={short}/m&sudo=True"
+        config = Path(short) / "config"
+        config.write_text(f"Host *\nControlPath {short}/m\nInclude {lab.machine.folder / access.CONFIG}\n")
+        by_ssh = f"ssh://{lab.machine.name}?ssh_config={config}&sudo=True"
         for tests, *hosts in (("tests/testinfra", f"--hosts={by_ssh}"),
                               ("tests/testinfra/test_lab_box.py::test_the_running_kernel_has_the_tokens",
                                "--hosts=ansible://all", f"--ansible-inventory={lab.inventory}")):

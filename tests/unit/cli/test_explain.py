@@ -121,7 +121,9 @@ def test_what_is_typed(typed: list[str], says: str | None) -> None:
     assert (done.stdout.partition(": ")[0] or None) == says and (done.exit_code == 0) == (says is not None)
     if says is not None:
         summary = next((check.summary for check in CHECKS if check.id == says), "")
-        assert done.stdout == rendered(page(says), Style(0), summary)
+        verbs = cli.list_commands(Context(cli))
+        command = f"\n  It is a command, too: tunecheck {says} --help\n" if says in verbs else ""
+        assert done.stdout == rendered(page(says), Style(0), summary) + command
         assert not says.startswith("Xid ") or says == "Xid 9999" or CATALOG[int(says[4:])].meaning in done.stdout
     else:
         assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.NO_SUCH

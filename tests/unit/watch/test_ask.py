@@ -18,7 +18,7 @@ from tunecheck.parsers.nvidia.nccl_ras import parse
 from tunecheck.watch import ask, request
 from tunecheck.watch.ask import Asker
 from tunecheck.watch.model import Culprit, Kind, Seen, State, Witness
-from tunecheck.watch.tell import document
+from tunecheck.watch.tell import Watched, document
 from tunecheck.watch.timeline import Timeline
 
 CULPRIT = Culprit(77, "VLLM::Worker_TP1", "T", 1, "0000:04:00.0", "GPU-1", "", (Witness.PROCESS,), (Kind.STOPPED,))
@@ -34,7 +34,7 @@ class _Host:
 
 
 def _look(asker: Asker, seen: Seen) -> None:
-    asker.look(seen, document(seen, 1.0, 1.0, "x.service", "http://127.0.0.1:1"), Timeline())
+    asker.look(seen, document(seen, 1.0, 1.0, Watched("http://127.0.0.1:1", "x.service")), Timeline())
 
 
 def _asker(tmp_path: Path) -> tuple[_Host, Asker, str]:

@@ -69,7 +69,8 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _past(told, past, source)
     if told.damaged and _recent(told, told.damaged_at):
         lines = "1 line" if told.damaged == 1 else f"{told.damaged} lines"
-        files = told.damaged_in or PATHS        # snapshots of earlier releases do not say which
+        # Snapshots of earlier releases do not say which. A command names our own paths, and no word of a snapshot.
+        files = tuple(path for path in PATHS if path in told.damaged_in) or PATHS
         fix = Remedy.of("look at what is left of them (", run("sudo tail -n 20", *files),
                         "), and delete them, or the file where it is empty")
         yield Finding(_ID, "damaged", "journal", "unknown", "behaviour",

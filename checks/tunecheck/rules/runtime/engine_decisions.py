@@ -29,10 +29,10 @@ CODES = {
     "out-of-memory": "The memory of a GPU did not suffice for the engine.",
     "no-decision": "The log holds no decision about peer access or all-reduce.",
 }
-_PEERS = {engine: Remedy.typed(
-    "see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; the "
-    f"engine keeps its answer in {place}/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
-    for engine, place in (("vLLM", "~/.cache/vllm"), ("SGLang", "~/.cache/sglang"))}
+_SEE = ("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; "
+        "the engine keeps its answer in")
+_OF_VLLM = Remedy.typed(f"{_SEE} ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
+_OF_SGLANG = Remedy.typed(f"{_SEE} ~/.cache/sglang/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
 _FABRIC = Remedy.typed("on a machine with NVSwitch: `systemctl status nvidia-fabricmanager`, and Fabric in `nvidia-smi "
                        "-q` (fabric-manager, fabric-state); in a guest look at Fabric Manager in the host")
 _MEMORY = Remedy.typed("see in `nvidia-smi` what else holds memory of that GPU; then give the engine less "
@@ -75,12 +75,13 @@ def judge(case: Case) -> Iterator[Finding]:
                  f"driver {log.driver}" if log.driver else "")
         more = ", ".join(part for part in parts if part)
         about = f"{name} ({more})" if more else name
+        peers = _OF_SGLANG if log.engine == "SGLang" else _OF_VLLM
         for decision in log.decisions:
             outcome, text, fix = _KINDS[decision.kind]
             yield Finding(_ID, decision.kind.replace(" ", "-"), name, outcome, "behaviour", f"{about}: {text}",
                           decision.text,
                           _EXPECTED.get(decision.kind, "peer access in use") if outcome != "skip" else "",
-                          (f"{log.engine}'s log",), _PEERS[log.engine] if decision.kind in _OF_PEERS else fix)
+                          (f"{log.engine}'s log",), peers if decision.kind in _OF_PEERS else fix)
         if not log.decisions:
             yield Finding(_ID, "no-decision", name, "unknown", "behaviour",
                           f"{about}: the log holds no decision about peer access or "

@@ -1,7 +1,7 @@
 """The block of text that `vllm bench serve` and `sglang.bench_serving` print, which is what most people publish.
 
-Its lines are the figures of the clients' JSON under other names (vLLM 0.33.0 benchmarks/serve.py, SGLang 0.5.23
-bench_serving.py); it keeps no texts, no counts of single requests and no name of the model."""
+Its lines are the figures of the clients' JSON under other names (vLLM 0.33.0, SGLang 0.5.23); it keeps no texts, no
+counts of single requests and no name of the model."""
 
 from __future__ import annotations
 
