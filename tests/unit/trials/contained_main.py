@@ -32,6 +32,7 @@ if __name__ == "__main__":
         print(json.dumps({**asdict(found), "commands": [" ".join(argv) for argv in host.answers.runs],
                           "read": sorted(host.answers.reads)}))
     except TunecheckError as error:
-        print(json.dumps({"error": str(error), "code": error.exit_code}))
+        why = getattr(error, "why", None) or getattr(error, "flaw", None)
+        print(json.dumps({"error": str(error), "code": error.exit_code, "why": why and why.value}))
     finally:
         host.close()

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from tests.unit.trials.container_box import Box, box
 
+from tunecheck.trials.containers.refusals import NoContainer
+
 SOAK = {"soak": 1.0, "measure": 3.0}
 
 
@@ -133,16 +135,17 @@ def _words(path: Path) -> list[str]:
 
 def test_an_image_without_python(engine: Box) -> None:
     found = engine.trial("p2p", image=engine.bare)
-    assert "has no python3" in found["error"] and found["code"] == 3
+    assert (found["why"], found["code"]) == (NoContainer.NO_PYTHON, 3) and engine.bare in found["error"]
 
 
 def test_only_a_pinned_image_that_is_here(engine: Box) -> None:
     found = engine.trial("p2p", image="localhost/engine:1")
-    assert f"(id {engine.image})" in found["error"] and found["code"] == 2
-    pinned = found["error"].partition("now: --in-container ")[2].split()[0]
+    assert f"(id {engine.image})" in found["error"] and (found["why"], found["code"]) == (NoContainer.NOT_PINNED, 2)
+    pinned = found["error"].rpartition(": --in-container ")[2].split()[0]
     assert pinned.startswith("localhost/engine@sha256:") and not engine.trial("p2p", image=pinned).get("error")
     absent = engine.trial("p2p", image=f"localhost/engine@sha256:{'0' * 64}")
-    assert "podman has no image" in absent["error"] and "podman pull" in absent["error"] and absent["code"] == 3
+    assert (absent["why"], absent["code"]) == (NoContainer.NO_IMAGE, 3)
+    assert absent["error"].endswith(f": podman pull localhost/engine@sha256:{'0' * 64}")
 
 
 def test_what_the_container_may(engine: Box) -> None:
