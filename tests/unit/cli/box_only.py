@@ -14,25 +14,35 @@ from typing import Any
 __all__ = ["ROOT", "environment", "locked", "run"]
 
 ROOT = Path(__file__).parents[3]
-#: Each call in a process of its own, with a deadline: the command is loaded once, which is most of a call's time.
+#: Each call in a process of its own, with a deadline: the command is loaded once, which is most of a call's time. Some
+#: at once, as a few wait for an answer that never comes.
 _MANY = """
 import json, os, signal, sys
 import tunecheck.cli.main
 from tunecheck.__main__ import main
-answers = []
-for number, call in enumerate(json.load(sys.stdin)):
+calls, running, answers = json.load(sys.stdin), {}, {}
+
+def end():
+    child, status = os.waitpid(-1, 0)
+    number = running.pop(child)
+    answers[number] = os.waitstatus_to_exitcode(status), open(f"out{number}", errors="replace").read()
+
+for number, call in enumerate(calls):
+    if len(running) == 6:
+        end()
     child = os.fork()
     if not child:
-        out = os.open("out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        out = os.open(f"out{number}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(out, 1), os.dup2(out, 2)
         os.mkdir(f"call{number}"), os.chdir(f"call{number}")
         signal.alarm(60)
         sys.argv = ["tunecheck", *call]
         main()
         os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    answers.append([code, open("out", errors="replace").read()])
-json.dump(answers, sys.stdout)
+    running[child] = number
+while running:
+    end()
+json.dump([answers[number] for number in range(len(calls))], sys.stdout)
 """
 
 
