@@ -47,7 +47,7 @@ def test_a_new_start_of_the_unit_ends_it() -> None:
     night.go(60)
     night.go(30, gpus=GONE)
     assert night.go(5, running=0, step=0, gpus=RESTS).state is State.LOST
-    night.unit = replace(ACTIVE, main_pid=77)
+    night.unit = replace(ACTIVE, main=77)
     assert night.go(5, running=0, step=0, gpus=RESTS).state is State.IDLE
 
 
