@@ -18,8 +18,7 @@ __all__ = ["KEY", "address", "fields", "headers", "key", "limits", "own_machine"
 KEY = "TUNECHECK_API_KEY"
 #: What the measurement stands on, and no option may change.
 _OURS = ("messages", "prompt", "model", "stream", "stream_options", "max_tokens", "temperature", "logprobs",
-"ignore_eos",
-         "n", "tools")
+         "ignore_eos", "n", "tools")
 _SECRET = re.compile(r"(?i)authorization|cookie|api[-_]?key|token|secret")
 _CARRIERS = ("host", "content-length", "content-type", "accept-encoding", "transfer-encoding", "connection")
 
@@ -29,16 +28,22 @@ def address(base: str) -> str:
     any other text."""
     with_scheme(base)
     if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", base):
-        raise UsageError(f"--url {base}: expected an address without a key or a question mark, as "
-                         "http://127.0.0.1:30000 or https://host/openai/v1")
+        raise UsageError(f"--url {_shown(base)}: expected an address without a key or a question mark, as "
+                         "http://127.0.0.1:30000 or https://host/openai/v1", Misuse.MALFORMED)
     return base
 
 
 def with_scheme(url: str) -> None:
-    """Raise UsageError for an address without http:// or https://. What stands before an @ may be a password."""
+    """Raise UsageError for an address without http:// or https://."""
     if "://" not in url:
-        raise UsageError(f"--url {url.rpartition('@')[2][:100]}: the scheme is missing; expected http:// or https:// "
+        raise UsageError(f"--url {_shown(url)}: the scheme is missing; expected http:// or https:// "
                          "in front of it, as in --url http://127.0.0.1:30000", Misuse.MALFORMED)
+
+
+def _shown(url: str) -> str:
+    """What stands before an @, or behind a question mark, may be a password or a key."""
+    scheme, mark, rest = url.rpartition("://")
+    return f"{scheme}{mark}{re.split('[?#]', rest.rpartition('@')[2])[0]}"[:100]
 
 
 def without_v1(path: str) -> str:

@@ -114,12 +114,12 @@ def test_keys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("args", "code", "says"), [
     (("--base", "http://127.0.0.1:9"), 3, r"http://127\.0\.0\.1:9/v1/models: .*--wait-ready 20m"),
-    (("--base", "127.0.0.1:9"), 2, r"--base 127\.0\.0\.1:9: .*http://127\.0\.0\.1:30000"),
-    (("--base", "http://user:pw@127.0.0.1:9"), 2, "--base http://.*: .*http://127"),
+    (("--base", "127.0.0.1:9"), 2, r"--url 127\.0\.0\.1:9: .*http://127\.0\.0\.1:30000"),
+    (("--base", "http://user:pw@127.0.0.1:9"), 2, "--url http://127.0.0.1:9: .*http://127"),
     (("--base", "http://127.0.0.1:9", "--ladder", "4k"), 2, "--ladder 4k: .*4K"),
     (("--base", "http://127.0.0.1:9", "--deadline", "frist=3"), 2, "--deadline frist=3: .*first=5m"),
     (("--base", "http://127.0.0.1:9", "--wait-ready", "soon"), 2, "--wait-ready soon: .*90s"),
-    (("--base", "http://127.0.0.1:9/?key=x"), 2, "--base http://127.*: .*http://127"),
+    (("--base", "http://127.0.0.1:9/?key=x"), 2, "--url http://127.0.0.1:9/: .*http://127"),
     (("--base", "http://127.0.0.1:9", "--header", "Cookie: x"), 2, "--header Cookie: .*--api-key-file"),
     (("--base", "https://127.0.0.1:9", "--ca", "/nonexistent"), 2, "--ca /nonexistent: .*No such file"),
     (("--base", "http://127.0.0.1:9", "--deadline", "first"), 2, "--deadline first: .*first=5m"),
