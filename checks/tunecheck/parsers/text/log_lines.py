@@ -29,7 +29,7 @@ KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC
             r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia"
             r"|probe with driver nvidia failed|nvidia: probe of |EDAC |pciehp: |ut of memory"
             r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP|task:.{1,64}? state:"
-    r"| change power state from |available PCIe bandwidth|nvidia [0-9a-f]{4}:")
+            r"| change power state from |available PCIe bandwidth|nvidia [0-9a-f]{4}:")
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
     r"(?:[a-z0-9]{1,10}\s{0,6}:[a-z]{1,8}\s{0,6}:\s)?"          # dmesg -x: facility and level
