@@ -47,7 +47,7 @@ def defect(error: Exception) -> None:
     where = "".join(f" in {each.filename.rpartition('/')[2]}:{each.lineno}" for each in last)
     text = str(error).split("\n")[0][:200]
     complain(f"internal error: {type(error).__name__}{f' ({text})' if text else ''}{where}; nothing was determined. "
-              "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
+             "This is a defect of tunecheck: report it with the command; TUNECHECK_TRACEBACK=1 shows more")
 
 
 def complain(problem: str) -> None:

@@ -44,8 +44,7 @@ _ONCE = 10.0
 @click.option("--stall", default="120s", metavar="TIME", help="So long may requests run in vain; default: 120s.")
 @click.option("--spin", default="30s", metavar="TIME", help="The same where the GPUs only wait; default: 30s.")
 @click.option("--silent", default="30s", metavar="TIME", help="So long may the metrics not answer; default: 30s.")
-@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit "
-              "/run/tunecheck/accepted.json.")
+@click.option("--accepted", metavar="FILE", help="What accept --keep left; with --unit /run/tunecheck/accepted.json.")
 @click.option("--canary", metavar="TIME", help="Ask an idle engine a short question so often; 0: never; default: "
               "watch.canary_every of the specification, where an acceptance is known.")
 @click.option("--once", is_flag=True, help="One verdict of a few looks, and its exit code.")

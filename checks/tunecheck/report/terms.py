@@ -128,7 +128,7 @@ _TERMS = {
     "DBE": ("double-bit error of a memory with ECC: found, and not corrected; the driver logs Xid 48",
             "The process that used the memory is ended, and the GPU wants a reset.", "gpu-ecc"),
     "OOM": ("out of memory; in the kernel log the kernel ended a process because the host's memory was used up",
-            "In the log of an engine it is the GPU's memory (CUDA out of memory), which no check reads.",
+            "In the log of an engine it is the GPU's memory (CUDA out of memory): engine-decisions.",
             "host-memory"),
     "REBAR": ("Resizable BAR: the GPU's window can be as large as its memory; BAR1 shows how large it is",
               "It is switched on in the BIOS, beside Above 4G Decoding.", "bar1-size"),

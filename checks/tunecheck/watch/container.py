@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import Misuse, ProbeError, UsageError
 from ..host import Completed, Host, Unreadable
+from ..host.exists import exists
 from ..model.absence import Absence
-from ..util.exists import exists
 from ..util.suggestions import did_you_mean, nearest
 from ..util.text import some
 from .codes import Code, Reason

@@ -7,8 +7,8 @@ from enum import Enum
 
 from ..errors import Misuse, ProbeError, UsageError
 from ..host import Host, Unreadable
+from ..host.exists import exists
 from ..model.absence import Absence
-from ..util.exists import exists
 from .codes import Code, Reason
 from .processes import Stat, began, process, stat
 from .run import Phase, Run

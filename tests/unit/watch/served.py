@@ -26,6 +26,14 @@ def tells(line: str, code: Code) -> bool:
     return re.search(".*".join(map(re.escape, re.split(r"\{[^}]*\}", MEANING[code]))), line) is not None
 
 
+def until_state(pid: int, letter: str) -> None:
+    """Wait until /proc shows this state of a process."""
+    end = time.monotonic() + 30
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != letter:
+        assert time.monotonic() < end, f"{pid} is not {letter}"
+        time.sleep(0.02)
+
+
 class Served:
     """``running`` requests, ``step`` tokens a second; ``delay`` seconds before an answer; ``page`` in place of one."""
 

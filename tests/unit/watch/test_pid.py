@@ -19,7 +19,7 @@ from enum import Enum
 from pathlib import Path
 
 import pytest
-from tests.unit.watch.served import ROOT, Watching, served, tells
+from tests.unit.watch.served import ROOT, Watching, served, tells, until_state
 from tests.unit.watch.test_watch import FAST, _once
 
 from tunecheck.cli.watch import watch
@@ -69,15 +69,6 @@ class Tree:
 
 
 @pytest.fixture
-def host() -> Iterator[LiveHost]:
-    found = LiveHost()
-    try:
-        yield found
-    finally:
-        found.close()
-
-
-@pytest.fixture
 def tree() -> Iterator[Tree]:
     found = Tree()
     try:
@@ -86,18 +77,11 @@ def tree() -> Iterator[Tree]:
         found.close()
 
 
-def _until_state(pid: int, letter: str) -> None:
-    end = time.monotonic() + 30
-    while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != letter:
-        assert time.monotonic() < end, f"{pid} is not {letter}"
-        time.sleep(0.02)
-
-
 def test_its_processes_are_all_that_descend_from_it(host: LiveHost, tree: Tree) -> None:
     run = process_of(host, str(tree.first.pid)).run()
     assert run.phase is Phase.RUNS and run.entered is not None and 0 <= time.monotonic() - run.entered < 120
     os.kill(tree.below, signal.SIGSTOP)
-    _until_state(tree.below, "T")
+    until_state(tree.below, "T")
     found = {each.pid: each.state for each in of_run(host, run)}
     assert set(found) == {tree.first.pid, tree.worker, tree.below} and found[tree.below] == "T"
     assert belongs(host, tree.below, run) and not belongs(host, os.getpid(), run)
@@ -114,7 +98,7 @@ def test_who_computes_among_them_is_noted_and_missed(host: LiveHost, tree: Tree,
     assert told[tree.below].gpus == ("0000:03:00.0",) and os.getpid() not in told
     # Its parent is gone, so that it descends from the engine no longer.
     os.kill(tree.worker, signal.SIGKILL)
-    _until_state(tree.worker, "Z")
+    until_state(tree.worker, "Z")
     found.note(run, gpus, 1.0)
     assert {each.pid: each.state for each in found.processes(run)}[tree.below] in ("S", "R")
     os.kill(tree.below, signal.SIGKILL)
@@ -127,7 +111,7 @@ def test_a_debugger_is_seen_below_it(host: LiveHost, tree: Tree) -> None:
     if ptrace(_ATTACH, tree.below, None, None) != 0:
         pytest.skip(f"this machine lets nobody trace: {os.strerror(ctypes.get_errno())}")
     try:
-        _until_state(tree.below, "t")
+        until_state(tree.below, "t")
         run = process_of(host, str(tree.first.pid)).run()
         assert {each.pid: each.state for each in of_run(host, run)}[tree.below] == "t"
     finally:
@@ -250,7 +234,7 @@ def test_the_first_process_and_those_above_the_watch() -> None:
 def test_a_process_that_has_ended() -> None:
     child = subprocess.Popen(["true"])
     try:
-        _until_state(child.pid, "Z")
+        until_state(child.pid, "Z")
         assert _refused(str(child.pid)) is Misuse.OVER
     finally:
         child.wait(30)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.host.test_nccl_ras import job
+from tests.unit.watch.served import until_state
 
 from tunecheck.host import Unreadable
 from tunecheck.host.live import LiveHost
@@ -19,15 +20,6 @@ from tunecheck.model.absence import Absence
 from tunecheck.watch import witnesses
 from tunecheck.watch.model import Phase, Process, Run
 from tunecheck.watch.witnesses import Witnesses, ask
-
-
-@pytest.fixture
-def host() -> Iterator[LiveHost]:
-    found = LiveHost()
-    try:
-        yield found
-    finally:
-        found.close()
 
 
 @pytest.fixture
@@ -46,22 +38,13 @@ def _on(*running: subprocess.Popen[bytes]) -> tuple[GpuSample, ...]:
                  for number, each in enumerate(running, 3))
 
 
-def _state(pid: int, letter: str) -> None:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == letter:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{pid} is not {letter}")
-
-
 def test_who_computes_is_noted_and_is_missed(host: LiveHost, ranks: list[subprocess.Popen[bytes]],
                                              monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witnesses, "_NOTE_EVERY", 0.0)
     found = Witnesses(host)
     found.note(None, _on(*ranks), 7.0)
     ranks[0].send_signal(signal.SIGSTOP)
-    _state(ranks[0].pid, "T")
+    until_state(ranks[0].pid, "T")
     ranks[1].kill()
     ranks[1].wait(timeout=30)
     found.note(None, _on(ranks[0]), 7.0)
