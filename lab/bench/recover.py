@@ -62,6 +62,8 @@ def _mute(box: Machine) -> None:
 
 def _oom(box: Machine) -> None:
     """What it asks for from now on is limited to 1 MiB; a prompt of 30 MB needs more."""
+    if not _MEMORY.is_dir():
+        raise SystemExit(f"oom needs the memory controller of version 1 at {_MEMORY}; leave it out: --faults ...")
     group, engine = _MEMORY / f"tunecheck-bench-{os.getpid()}", _engine(box)
     group.mkdir()
     try:
