@@ -21,6 +21,7 @@ MOST, LEAST = 30, 25
 SHORT = {
     "tunecheck/app/write_reports.py": "the one way in which every verb writes, the fleet's too",
     "tunecheck/cli/*.py": "one verb is one file",
+    "tunecheck/host/exists.py": "asked of the machine itself, by the watch alone; no recording can answer it",
     "tunecheck/model/confinement.py": "one constant, so that a trial proves what serving gets",
     "tunecheck/recipes/rules/*/*.py": "one rule is one file",
     "tunecheck/recipes/schema.py": "as serving/schema.py and watch/schema.py: each names its own documents",
