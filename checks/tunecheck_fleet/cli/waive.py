@@ -69,10 +69,13 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
 
 def _covering(store: Store, made: list[Waiver]) -> list[Waiver]:
     """Return the waivers that were just made, with the audit in which each covers something that is shown."""
-    from ..judge import JudgeOptions, report
-    from ..which_audit import newest_of_each
+    from ..judge import JudgeOptions, matched, report
+    from ..which_audit import newest_of_each, newest_with
 
     numbers = {each.id for each in made}
+    host = made[0].host if len(made) == 1 else None
+    if host is not None and not set(host) & set("*?[") and matched(store, newest_with(store, host), host):
+        return [each for each in store.waivers() if each.id in numbers]
     for head in newest_of_each(store)[:_LOOKED]:
         report(store, head.id, JudgeOptions(union=True))        # which notes what matched in the store
         made = [each for each in store.waivers() if each.id in numbers]

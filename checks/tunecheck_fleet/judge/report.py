@@ -27,7 +27,7 @@ from .waivers import waive
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["judge", "report"]
+__all__ = ["judge", "matched", "report"]
 
 
 def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None,
@@ -41,15 +41,33 @@ def report(store: Store, audit_id: int | None = None, options: JudgeOptions | No
     with uncollected():
         seen = host_view(store, audit_id, options, about, listed) if about is not None else None
         seen = seen or view(store, audit_id, options)
-        found, matched = judge(seen, options, about)
-    if about is not None:
-        return found
-    # A look back at an older audit, or a second look, leaves no trace.
+        found, numbers = judge(seen, options, about)
+    if about is None:
+        _note(store, seen, numbers)
+    return found
+
+
+def matched(store: Store, audit_id: int | None, host: str) -> bool:
+    """Note in the store which waivers of this host alone cover something in the audit (None: the newest finished one).
+    False: only a report can tell. It judges this host alone, as a report of 10,000 hosts takes seconds."""
+    from .load_host_view import host_view
+
+    with uncollected():
+        seen = host_view(store, audit_id, JudgeOptions(), host, listed=False)
+        if seen is None:
+            return False
+        _, numbers = judge(seen, JudgeOptions(), host)
+    own = {waiver.id for waiver in seen.waivers if waiver.host == host}
+    _note(store, seen, [number for number in numbers if number in own])
+    return True
+
+
+def _note(store: Store, seen: View, numbers: list[int]) -> None:
+    """A look back at an older audit, or a second look, leaves no trace."""
     last = {waiver.id: waiver.last_matched or 0 for waiver in seen.waivers}
-    fresh = [number for number in matched if last[number] < seen.audit.id]
+    fresh = [number for number in numbers if last[number] < seen.audit.id]
     if fresh:
         store.matched(fresh, seen.audit.id)
-    return found
 
 
 def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[FleetReport, list[int]]:

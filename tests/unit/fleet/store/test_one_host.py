@@ -13,7 +13,8 @@ from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
 from tunecheck_fleet.decide import decide
-from tunecheck_fleet.judge import JudgeOptions, load_host_view, report
+from tunecheck_fleet.judge import JudgeOptions, judge, load_host_view, matched, report
+from tunecheck_fleet.judge.load_view import view
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import schema
 from tunecheck_fleet.store.store import Store
@@ -100,6 +101,17 @@ def test_what_was_said_of_findings(makes: Makes) -> None:
             assert answers_alike(store, _week(store), names=[*hosts[number % 2::2], "g00-0039", "g99-0045"]) == 5
     store.waive("gpu.vbios", reason="it is left out of drift", author="mk", until=store.clock() + 60, host="nobody")
     assert answers_alike(store, _week(store), names=hosts[:2]) == 2
+    _waivers_alike(store, ["gpu.vbios", "link-width", "cpu.governor", "cpu.smt"], [hosts[1], hosts[5], "g00-0039"])
+
+
+def _waivers_alike(store: Store, facts: list[str], hosts: list[str]) -> None:
+    """A new waiver of one host covers, seen from this host, what it covers in a view of all."""
+    made = {store.waive(fact, reason="a trial", author="mk", until=store.clock() + 60, host=host).id
+            for fact in facts for host in hosts}
+    assert all(matched(store, None, host) for host in hosts)
+    covers = {each.id for each in store.waivers() if each.id in made and each.last_matched is not None}
+    _, of_all = judge(view(store, None, JudgeOptions()), JudgeOptions())
+    assert covers == made & set(of_all) and 0 < len(covers) < len(made)
 
 
 def test_facts_that_never_rest(makes: Makes) -> None:
