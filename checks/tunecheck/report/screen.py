@@ -100,6 +100,9 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
     if sorts.cut:
         entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
                                           "(kernel-log-complete)", "", "", style))
+    if sorts.gpus:
+        text = f"{_of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
+        entries.insert(0, _listed(sorts.gpus, text, "", "", style))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     # One fix for several checks comes first, and whole: no page of one check has it.

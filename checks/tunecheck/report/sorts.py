@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..model.finding import Finding
+from ..rules.codes import GPU_LIST_INCOMPLETE
 from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
@@ -12,18 +13,23 @@ from .not_given import is_missing
 
 __all__ = ["Sorts", "sort"]
 
+#: Its finding says why the list is not whole; those of the others say what that leaves open.
+_LISTS_GPUS = "nvml-answers"
+
 
 @dataclass(frozen=True)
 class Sorts:
     """The findings by how they are shown. ``here``: one by one. ``cut``: open only because the kernel log is not whole.
     ``missing``: its text was not given to an import. ``rootless``: only root could read it. ``part``: open only because
-    the list of PCI devices is not whole, of which ``doubt`` says why."""
+    the list of PCI devices is not whole, of which ``doubt`` says why. ``gpus``: open only because the list of GPUs is
+    not whole; the first of them says why."""
 
     here: list[Finding]
     cut: list[Finding]
     missing: list[Finding]
     rootless: list[Finding]
     part: list[Finding]
+    gpus: list[Finding]
     doubt: str
 
 
@@ -43,7 +49,12 @@ def sort(findings: Iterable[Finding], imported: bool, doubt: str) -> Sorts:
     rootless = taken(_needs_root)
     cut = taken(only_log_incomplete)
     part = taken(only_of_a_part)
-    return Sorts(left, cut, missing, rootless, part, doubt)
+    gpus = sorted(taken(_only_of_listed_gpus), key=lambda finding: finding.id != _LISTS_GPUS)
+    return Sorts(left, cut, missing, rootless, part, gpus, doubt)
+
+
+def _only_of_listed_gpus(finding: Finding) -> bool:
+    return finding.outcome == "unknown" and finding.code == GPU_LIST_INCOMPLETE
 
 
 def _needs_root(finding: Finding) -> bool:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ..model.finding import Finding
 from ..rules.context import Case
-from ..rules.errors.from_log import only_log_incomplete
-from ..rules.part_of_devices import only_of_a_part
 from .grouping import Fold, folded, worst_first
 from .not_given import is_missing, not_given
+from .sorts import Sorts, sort
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
     counted,
@@ -40,29 +39,26 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
 
         return "\n".join(screen(verb, case, findings, style, imported, history)) + "\n"
     text = [*whole_tables(verb, case, style), *(earlier(case, style) if history else [])]
-    missing = [finding for finding in findings if imported and is_missing(finding)]
-    here = [finding for finding in findings if not (imported and is_missing(finding))]
-    cut = [] if verbose else [finding for finding in here if only_log_incomplete(finding)]
-    here = [finding for finding in here if finding not in cut] if len(cut) > 1 else here
-    part = [] if verbose else [finding for finding in here if only_of_a_part(finding)]
-    here = [finding for finding in here if finding not in part] if len(part) > 1 else here
-    said = [Fold(finding.text, (finding,)) for finding in worst_first(here)] if verbose else folded(here)
-    told, fixes = len(part) < 2, _Fixes(said)
+    if verbose:
+        missing = [finding for finding in findings if imported and is_missing(finding)]
+        here = [finding for finding in worst_first(findings) if finding not in missing]
+        said = [Fold(finding.text, (finding,)) for finding in here]
+        before, behind = [], _not_given(case, missing, style, verbose) if missing else []
+    else:
+        sorts = sort(findings, imported, case.snapshot.topology.doubt)
+        said, before, behind = folded(sorts.here), _of_one_cause(verb, case, sorts, style), \
+            _not_given(case, sorts.missing, style, verbose) if sorts.missing else []
+    fixes = _Fixes(said)
     for fold in said:
-        if not told and fold.first.outcome != "fail":
-            text += _part(part, case.snapshot.topology.doubt, style)
-            told = True
-        if len(cut) > 1 and fold.first.outcome not in ("fail", "unknown"):
-            text += marked("unknown", cut_text(case, cut), style)
-            cut = []
-        if missing and fold.first.outcome in ("pass", "skip"):
-            text += _not_given(case, missing, style, verbose)
-            missing = []
+        if fold.first.outcome != "fail":
+            text += before
+            before = []
+        if fold.first.outcome in ("pass", "skip"):
+            text += behind
+            behind = []
         if verbose or fold.first.outcome != "skip":
             text += finding_lines(fold, style, None if verbose else fixes.instead(fold))
-    text += [] if told else _part(part, case.snapshot.topology.doubt, style)
-    text += marked("unknown", cut_text(case, cut), style) if len(cut) > 1 else []
-    text += _not_given(case, missing, style, verbose) if missing else []
+    text += [*before, *behind]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
     return "\n".join([*text, "", *wrap(summary(case, findings), style.width)]) + "\n"
@@ -99,11 +95,20 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
     return "\n".join([*text, "", *wrap(counts_text(findings), style.width)]) + "\n"
 
 
-def _part(findings: list[Finding], doubt: str, style: Style) -> list[str]:
-    """Return the lines about what a list of PCI devices that is not whole leaves open, with the one fix."""
-    fix = findings[0].remedy.text if findings[0].remedy else ""
-    return with_fix("unknown", f"{len(findings)} findings not known: {doubt} (-v lists them): {counted(findings)}", fix,
-                    style)
+def _of_one_cause(verb: str, case: Case, sorts: Sorts, style: Style) -> list[str]:
+    """Return one line for each cause that leaves several findings open, with its one fix."""
+    lines: list[str] = []
+    for findings, why, fix in (
+            (sorts.part, f"not known: {sorts.doubt} (-v lists them)", _fix_of(sorts.part)),
+            (sorts.gpus, f"not known of every GPU: {sorts.gpus[0].text if sorts.gpus else ''} (-v lists them)", ""),
+            (sorts.rootless, "need root (-v says what for)", f"run: sudo tunecheck {verb}")):
+        if findings:
+            lines += with_fix("unknown", f"{len(findings)} findings {why}: {counted(findings)}", fix, style)
+    return [*lines, *(marked("unknown", cut_text(case, sorts.cut), style) if sorts.cut else [])]
+
+
+def _fix_of(findings: Sequence[Finding]) -> str:
+    return findings[0].remedy.text if findings and findings[0].remedy else ""
 
 
 def _not_given(case: Case, findings: list[Finding], style: Style, verbose: bool) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.imports.samples import box
+from tests.unit.imports.smi_texts import row, table
 from tests.unit.imports.test_import import folder
 
 from tunecheck.facts.snapshot import gather
@@ -51,6 +52,20 @@ def test_it_is_said_once(tmp_path: Path, number: int, verb: str) -> None:
 def test_the_cuts_leave_several_checks_open(tmp_path: Path) -> None:
     case = Case(gather(load_import(folder(tmp_path, _cuts()[1])), None, True))
     assert sum(map(only_of_a_part, judge(case, "preflight"))) > 5
+
+
+def test_a_list_of_gpus_that_is_cut_is_one_entry(tmp_path: Path) -> None:
+    text = table(*(row(index=number, bus=f"0{number}") for number in range(2))).replace("| Processes:  |\n", "")
+    case = Case(gather(load_import(folder(tmp_path, text)), None, True))
+    findings = list(judge(case, "preflight"))
+    open_ones = [finding for finding in findings if finding.code == "gpu-list-incomplete"]
+    lead, = (finding for finding in open_ones if finding.id == "nvml-answers")
+    assert len(open_ones) > 5 and {finding.outcome for finding in open_ones} == {"unknown"}
+    for width in (0, 80):
+        flat = " ".join(render("preflight", case, findings, Style(width), imported=True).split())
+        assert flat.count(lead.text) == 1
+    whole = render("preflight", case, findings, Style(0), verbose=True, imported=True)
+    assert all(f"{finding.id}: {finding.text}" in whole for finding in open_ones)
 
 
 _SMI = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 595.84\n"

@@ -65,7 +65,7 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
             gpus.append({"bdf": bdf, "index": len(gpus), "values": {}, "errors": dict.fromkeys(KEYS, error)})
     errors = {"library": "not in the table of nvidia-smi"}
     if not ended:
-        errors["gpus"] = "cut short: the table of nvidia-smi has no end"
+        errors["gpus"] = "cut short: the table of nvidia-smi has no end, its list of processes is not there"
     elif unread:
         errors["gpus"] = f"not understood: {unread} of the table's rows"
     order = sorted(gpus, key=lambda gpu: str(gpu["bdf"]))
