@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
@@ -20,7 +22,9 @@ __all__ = ["MAX_AGE_S", "Folder"]
 
 #: Days: a file that is older says nothing about today's box.
 MAX_AGE_S = 7 * 86400.0
-_NAMED, _LOOKED_AT = 5, 10_000
+_NAMED, _LOOKED_AT, _LOOKED_INTO = 5, 10_000, 50
+#: Every snapshot has it, of whatever version, damaged or not.
+_SNAPSHOT = re.compile(rb'"schema"\s{0,8}:\s{0,8}"tunecheck/snapshot/')
 #: Of a folder that nobody may look into, no host is known by name; "/" is in no host's.
 _ALL = "/*"
 #: Every ext4 file system has one, for root alone.
@@ -67,6 +71,21 @@ class Folder:
         """Ask also for those of ``before`` (host, group) that have no file here any more."""
         return replace(self, absent=tuple(sorted((host, group) for host, group in before
                                                  if host not in self.files and not host.endswith(_ALL))))
+
+    def refuse_others(self) -> None:
+        """UsageError where the files are whole, and none of the first is a snapshot: another folder was meant. One that
+        is empty or unreadable may be a host's, and its audit says so."""
+        for _, file in itertools.islice(self.files.values(), _LOOKED_INTO):
+            try:
+                content = _content(file)
+            except (OSError, ValueError):
+                return
+            if not content.strip() or _SNAPSHOT.search(content):
+                return
+        if self.files and not self.closed:
+            named = _listed(str(file) for _, file in self.files.values())
+            raise UsageError(f"--from {self.path}: holds no snapshot, only other files: {named}; {_HOW}; no audit was "
+                             "begun", Misuse.EMPTY)
 
     def asked(self) -> tuple[tuple[str, str], ...]:
         """A closed folder of which no host is known by name counts as one host, or nothing would tell of its boxes."""

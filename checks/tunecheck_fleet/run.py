@@ -162,7 +162,8 @@ def _place(path: str) -> str:
 
 def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[Source, tuple[str, ...]]:
     """A folder cannot say who should be in it: who was in the last audit of it should; a note where there was none. An
-    inventory says it. UsageError where one of ``gone`` is a mistake: somebody else would stay missing, or go unseen."""
+    inventory says it. UsageError where one of ``gone`` is a mistake: somebody else would stay missing, or go unseen;
+    and where nothing in a new folder is a snapshot."""
     if source.folder is None or source.inventory is not None:
         return source, ()
     carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(_FILES)]
@@ -183,6 +184,8 @@ def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[S
                              + (did_you_mean(near, ", ") or "where it is gone already, leave --gone out"),
                              Misuse.NO_SUCH)
     if last is None:
+        if not {*source.folder.files} & {*store.known_hosts()}:
+            source.folder.refuse_others()
         return source, (f"first audit of {source.scope}: who is missing there cannot be told; the last one of a folder "
                         f"was #{carried[-1].id}, {carried[-1].scope}",) if carried else ()
     return replace(source, folder=source.folder.with_absent(

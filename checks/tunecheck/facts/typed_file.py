@@ -31,9 +31,10 @@ def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool 
         content = sys.stdin.buffer.read(_MAX_BYTES) if str(path) == "/dev/stdin" and not ours else safe_files.read(
             str(path), _MAX_BYTES, follow=not ours, ours=ours)
     except safe_files.UnsafeFileError as error:
-        raise UsageError(f"{path}: is not to be trusted ({error.strerror}); remove it, then {again}" if ours else
-                         f"{path}: cannot be read ({error.strerror}); {again}",
-                         Flaw.UNTRUSTED if ours else Flaw.UNREAD) from None
+        if ours:
+            raise UsageError(f"{path}: is not to be trusted ({error.strerror}); {_way_out(error.danger, again)}",
+                             Flaw.UNTRUSTED) from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}", Flaw.UNREAD) from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}", Flaw.UNREAD) from None
     try:
@@ -46,6 +47,15 @@ def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool 
         return codec.decode(kind, document.get(_word(schema))), document
     except ValueError as error:
         raise UsageError(f"{path}: is not a usable {_word(schema)} ({error}); {again}", Flaw.WRONG_TYPE) from None
+
+
+def _way_out(danger: safe_files.Danger, again: str) -> str:
+    """Return what to do about a file that is not to be trusted. A device, as /dev/null, must not be removed."""
+    if danger is safe_files.Danger.NOT_REGULAR:
+        return "name a regular file"
+    if danger is safe_files.Danger.FOLDER:
+        return "name a file in a folder that nobody but root may write"
+    return f"remove it, then {again}"
 
 
 def _word(schema: str) -> str:

@@ -92,6 +92,32 @@ def test_without_a_history_it_says_to_run_an_audit(fleet: Fleet, arguments: tupl
     assert not fleet.store.exists()
 
 
+@pytest.mark.parametrize(("content", "begun"), [
+    (b'{"schema": "tunecheck/acceptance/1"}', 0), (b"[]", 0), (b"no JSON", 0), (b"", 1), (b" \n", 1),
+    (b'{"schema": "tunecheck/snapshot/1", "tunec', 1), (b'{"schema": "tunecheck/snapshot/9"}', 1)])
+def test_a_folder_of_other_files_is_no_audit(fleet: Fleet, content: bytes, begun: int) -> None:
+    """What is cut or empty may be a host's snapshot. Of a host that is known every file is its own."""
+    folder = fleet.folder / "other"
+    folder.mkdir()
+    for name in ("one", "gpu1"):
+        (folder / f"{name}.json").write_bytes(content)
+    command = ("audit", "--from", str(folder))
+    if not begun:
+        flaw, said = fleet.refused(*command)
+        assert flaw is Misuse.EMPTY and "HOST.json" in said
+    else:
+        fleet.run(*command)
+    assert len(_audits(fleet)) == begun
+    fleet.put(1)
+    fleet.audit()
+    assert fleet.run(*command)[0] != 0 and len(_audits(fleet)) == begun + 2
+
+
+def _audits(fleet: Fleet) -> list[int]:
+    with open_store(str(fleet.store)) as store:
+        return [audit.id for audit in store.audits()]
+
+
 def test_what_an_operator_typed_reaches_the_terminal_unharmed(drifted: Fleet) -> None:
     code, _, err = drifted.process("history", "--host", "\x1b[31mgpu")
     assert code == 2 and "\x1b" not in err and "Traceback" not in err

@@ -224,6 +224,12 @@ def _danger(path: str) -> Danger:
     return why.danger
 
 
+def test_nobody_is_told_to_remove_a_device() -> None:
+    with pytest.raises(UsageError) as refused:
+        passed.read("/dev/null")
+    assert refused.value.flaw is Flaw.UNTRUSTED and "remove" not in str(refused.value).lower()
+
+
 def test_without_a_specification_it_stays_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass that was given without one, asked without one: both digests are empty, and prove nothing."""
     (said,) = judge.of_pass(dataclasses.replace(PASS, spec_digest=""), NOW, "", 900)
