@@ -49,7 +49,15 @@ def p2p(host: Host, ordinals: Sequence[int], collapse: Flows = (), *, supervisor
     size = next((result["size"] for result in results if "size" in result and "gpus" in result), None)
     return Measured(tuple(_figures(results)), tuple(_wrong(results)), hangs, failures,
                     {"size": size, "no_access": refused, "seconds": round(outcome.seconds, 3),
-                     **({"quick": True} if quick else {})})
+                     **_at_once(results), **({"quick": True} if quick else {})})
+
+
+def _at_once(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return which sets of pairs were tried at once; ``least``: of what a direction has alone, both ways loaded;
+    ``apart``: they share a link, and were measured one by one."""
+    tried = [{key: result[key] for key in ("pairs", "least", "apart")} for result in results
+             if result.get("kind") == "at once"]
+    return {"at once": tried} if tried else {}
 
 
 def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
@@ -60,16 +68,17 @@ def _figures(results: Iterable[Mapping[str, Any]]) -> Iterable[Measurement]:
         if not samples:
             continue
         where: dict[str, Any] = {"a": result.get("a"), "b": result.get("b")}
+        beside = f"; {result['at_once']} pairs without a common link at once" if result.get("at_once", 1) > 1 else ""
         verified = (where["a"], where["b"]) in checked
         if kind == "control":
             yield measurement("control", "engine write", "GB/s", "64 MiB copies without peer access, through the host",
                               samples, verified=result["wrong"] is None, **where)
         elif kind in _METHODS:
             method = _METHODS[kind][result["way"].partition(" ")[0]].format(n=len(samples), copies=result["copies"])
-            yield measurement(kind, result["way"], "GB/s", method, samples, verified=verified, **where)
+            yield measurement(kind, result["way"], "GB/s", method + beside, samples, verified=verified, **where)
         elif kind == "latency" and result["way"] == "pointer chase":
             yield measurement("latency", "pointer chase", "ns", "3000 dependent loads, 2 MiB, stride 128 B, 1 warm-up, "
-                              f"mean over {len(samples)} SMs", samples, mean=True, **where)
+                              f"mean over {len(samples)} SMs{beside}", samples, mean=True, **where)
         elif kind == "latency":
             yield measurement("latency", "ping-pong", "ns", "1000 round trips of a flag, 5 addresses", samples,
                               **where)

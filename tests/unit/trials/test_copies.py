@@ -38,14 +38,14 @@ def test_a_healthy_machine(machine: Machines, count: int) -> None:
     assert pairs(outcome, kind="control", wrong=None) == ordered and figures(outcome, kind="control") == {10}
     assert pairs(outcome, kind="integrity", way="all") == pairs(outcome, kind="integrity") == ordered
     for way in ("engine write", "engine read", "kernel write", "kernel read"):
-        assert pairs(outcome, kind="one way", way=way) == ordered
+        assert sorted(pairs(outcome, kind="one way", way=way)) == ordered
     assert figures(outcome, kind="one way") == {50}
     assert sorted(pairs(outcome, kind="latency", way="pointer chase")) == ordered
     assert figures(outcome, kind="latency", way="pointer chase") == {700}
     for way in ("engine write", "kernel write"):
-        assert pairs(outcome, kind="both ways", way=way) == half
+        assert sorted(pairs(outcome, kind="both ways", way=way)) == half
     assert figures(outcome, kind="both ways") == {100}
-    assert pairs(outcome, kind="latency", way="ping-pong", gave_up=False) == half
+    assert sorted(pairs(outcome, kind="latency", way="ping-pong", gave_up=False)) == half
     assert figures(outcome, kind="latency", way="ping-pong") == {1400}
     assert figures(outcome, kind="flows") == ({count * 50} if count > 2 else set())
 
@@ -81,6 +81,28 @@ def test_figures_follow_the_machine(machine: Machines) -> None:
     assert figures(outcome, kind="both ways", a=2, b=3) == {50}
     uneven = machine(4, cuda="link=2,0,30").copies()
     assert figures(uneven, kind="both ways", a=0, b=2) == {80} and figures(uneven, kind="both ways", a=0, b=1) == {100}
+
+
+@pytest.mark.parametrize(("count", "words", "apart"), [
+    (2, "", None), (3, "", None), (4, "", False), (5, "", False), (8, "", False), (4, "collapse=4", True),
+    (4, "collapse=1.02", True), (4, "collapse=1.005", False)])
+def test_pairs_at_once_are_pairs_that_do_not_slow_each_other(machine: Machines, count: int, words: str,
+                                                             apart: bool | None) -> None:
+    """``collapse``: transfers of other pairs at the same time make each so many times slower."""
+    outcome = machine(count, cuda=words).copies()
+    tried = found(outcome, kind="at once")
+    assert {result["apart"] for result in tried} == ({apart} if apart is not None else set())
+    for result in tried:
+        gpus = [gpu for pair in result["pairs"] for gpu in pair]
+        assert len(gpus) == len(set(gpus)) >= count - 1
+    if tried:
+        together = sorted(tuple(pair) for result in tried for pair in result["pairs"])
+        assert together == [(a, b) for a, b in permutations(range(count), 2) if a < b], "each pair in one set"
+    most = {result["at_once"] for result in outcome.results[0] if "at_once" in result}
+    assert most == {count // 2 if apart is False else 1}
+    if apart is not False:
+        assert figures(outcome, kind="one way") == {50} and figures(outcome, kind="both ways") == {100}
+        assert figures(outcome, kind="latency", way="pointer chase") == {700}
 
 
 def test_flows_that_collapse(machine: Machines) -> None:
