@@ -65,4 +65,6 @@ def _plain(value: Any) -> Any:
         return _number(value)
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -40,7 +40,9 @@ def _reduce(data: dict[str, Any], gpus: int = 4) -> Reduce:
 
 def test_figures_come_back_from_the_document() -> None:
     hang = {"trial": "allreduce", "ranks": 2, "culprits": ["rank 1"], "bundle": "x"}
-    found = measured({"hangs": [hang], "failures": {"p2p": "no"}, "wrong": [{"trial": "control", "way": "x"}]}, 3)
+    tried = [{"pairs": [[0, 1], [2, 3]], "least": 0.5, "apart": True}]
+    found = measured({"hangs": [hang], "failures": {"p2p": "no"}, "wrong": [{"trial": "control", "way": "x"}],
+                      "notes": {"at once": tried}}, 3)
     assert measured_of(measured_document(found)) == found
     none = measured_document(measured({"only": True, "figures": {"one way 0-1": float("nan")}}, 2))
     assert measured_of(none).figures == ()
