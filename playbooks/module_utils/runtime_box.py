@@ -124,10 +124,12 @@ def _candidates(manager):
 
 
 class _Decision:
-    """What is to be done: ``plan`` of the toolkit, ``extra`` packages of the engine, ``files``, ``key``, ``look``."""
+    """What is to be done: ``plan`` of the toolkit, ``extra`` packages of the engine, ``files``, ``key``, ``look``.
+    ``problems``: nothing may be written; ``unsimulated``: why the package manager cannot simulate the whole."""
 
     def __init__(self, found):
         self.plan, self.problems, self.files, self.key, self.look = found, [], {}, None, None
+        self.unsimulated = ""
         self.extra, self.hold, self.write = [], [], []
 
     @property
@@ -174,9 +176,10 @@ def _decide(module, manager, folder):
     box = replace(box, installed=manager.installed(_GLOBS), held=tuple(manager.held()))
     found = _plan(manager, params, box, None)
     if found.repository is not None and not shared:
-        result.key, problem = key_material(module, found.repository, params["key"], manager.key_path)
+        result.key, problem = key_material(module, found.repository, params["key"], manager.key_path,
+                                           "container_runtime_key_file")
         if problem:
-            result.problems = [problem.replace("nvidia_driver_key_file", "container_runtime_key_file")]
+            result.problems = [problem]
             return result
     repository = None if shared else found.repository
     files = _files(manager, found, shared)
@@ -202,7 +205,7 @@ def _decide(module, manager, folder):
     if result.key is not None and not same_key(manager.key_path, result.key):
         result.write.append(manager.key_path)
     if result.change and not result.problems:
-        result.problems = _simulated(manager, result, result.look)
+        result.unsimulated, result.problems = _simulated(manager, result, result.look)
     return result
 
 
@@ -212,12 +215,13 @@ def _files(manager, found, shared):
 
 
 def _simulated(manager, decision, look):
+    """Return (why it cannot be simulated, or ""), and sentences on what the simulated transaction must not do."""
     what, refusal = manager.simulate(decision.exact, (), look)
     if refusal:
-        return [refusal + ". Expected a set that can be installed together"]
+        return refusal + ". Expected a set that can be installed together", []
     explicit = {each.name: each.version for each in decision.exact}
-    return ["the transaction is refused: %s. Expected only the container runtime's packages to move" % each
-            for each in objections(what, explicit, (), None)]
+    return "", ["the transaction is refused: %s. Expected only the container runtime's packages to move" % each
+                for each in objections(what, explicit, (), None)]
 
 
 def _guard(module):
@@ -233,8 +237,8 @@ def present(module, manager, folder):
     something speaks against it."""
     broken = manager.half_done()
     decision = _decide(module, manager, folder)
-    if broken:
-        decision.problems = [each for each in decision.problems if " -s install" not in each]
+    if decision.unsimulated and not broken:     # what stands half done cannot be simulated truthfully
+        decision.problems.append(decision.unsimulated)
     if decision.change or broken:
         refused = _guard(module)
         if refused:
@@ -274,9 +278,10 @@ def _apply(module, manager, decision, folder, broken):
     if broken:
         manager.heal()
         decision = _decide(module, manager, folder + "/healed")
-        if decision.problems:
+        refused = [*decision.problems, *filter(None, (decision.unsimulated,))]
+        if refused:
             raise DriverError("%s. What a former run left half done was ended; nothing else was written."
-                              % "\n".join(decision.problems))
+                              % "\n".join(refused))
     for path in decision.write:
         if path == manager.key_path:
             write_text(path, decision.key.decode("utf-8", "surrogateescape"))

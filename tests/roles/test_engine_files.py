@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -204,3 +204,22 @@ def test_daemon_reload_stands_in_one_place() -> None:
              if path.suffix in {".py", ".yml", ".j2", ".sh"}]
     doing = [path.name for path in files if re.search(r"daemon_reload:|\"daemon-reload\"", path.read_text())]
     assert doing == ["gpu_containers.py"]
+
+
+@pytest.mark.parametrize("broken", [[], ["podman"]])
+def test_what_stands_half_done_is_not_refused_for_its_simulation(
+        broken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of dnf, whose refusal names no `-s install` as apt's does."""
+    monkeypatch.setattr(runtime_box.shutil, "which", lambda name, path: None)
+    monkeypatch.setattr(runtime_box, "_guard", lambda module: "")
+    manager = SimpleNamespace(
+        name="dnf", half_done=lambda: broken, installed=lambda names: {}, held=list,
+        available=lambda names, look=None: {"podman": ("1",)}, files=lambda plan: {},
+        simulate=lambda exact, remove, look: (None, "dnf --assumeno install podman failed (exit 1)"))
+    params = {"toolkit": "", "source": "nvidia", "mirror": "", "mirror_fingerprint": "", "engine": "podman", "user": ""}
+    module = SimpleNamespace(params=params, check_mode=True)
+    if not broken:
+        with pytest.raises(runtime_box.DriverError, match="dnf --assumeno install podman"):
+            runtime_box.present(module, manager, str(tmp_path))
+        return
+    assert runtime_box.present(module, manager, str(tmp_path))["changed"] is True

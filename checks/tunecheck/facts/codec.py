@@ -23,7 +23,22 @@ from ..host.absence_of_text import stored_reason
 from ..model.absence import Absence, Reason
 from ..model.fact import Fact, absent
 from .hints import hints
-from .shapes import FLOAT, Shape, enumeration, fixed, inside, literal, many, mapping, plain, plain_or_none, same, wrong
+from .shapes import (
+    FLOAT,
+    Shape,
+    enumeration,
+    fixed,
+    inside,
+    lacks,
+    literal,
+    many,
+    mapping,
+    plain,
+    plain_or_none,
+    same,
+    unknown,
+    wrong,
+)
 
 __all__ = ["decode", "encode", "shape", "used"]
 
@@ -37,7 +52,7 @@ def encode(kind: Any, value: Any) -> Any:
 
 
 def decode(kind: Any, data: Any) -> Any:
-    """Return the value of type ``kind`` that ``encode`` wrote as ``data``. ValueError says where the data does not
+    """Return the value of type ``kind`` that ``encode`` wrote as ``data``. DamagedError says where the data does not
     fit."""
     return shape(kind).decode(data)
 
@@ -144,7 +159,8 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> Shape:
     shapes = {item.name: shape(_filled(types_of[item.name], bound)) for item in fields}
     name = _name(kind)
     names: dict[str, Any] = {"made": made, "new": object.__new__, "put": object.__setattr__, "wrong": wrong,
-                             "ValueError": ValueError, "absent": _absent, "inside": inside,
+                             "ValueError": ValueError, "absent": _absent, "inside": inside, "lacks": lacks,
+                             "unknown": unknown,
                              "at": "" if made is Fact else f"{made.__name__}: "}
     into, out = [], []
     for index, item in enumerate(fields):
@@ -164,7 +180,7 @@ def _record(kind: Any, made: Any, arguments: tuple[Any, ...]) -> Shape:
     source = "def encode(value):\n result = {}\n " + "\n ".join(into) + "\n return result\n"
     source += ("def decode(data):\n try:\n  if type(data) is not dict: raise wrong(data, 'an object')\n"
                f"  more = len(data) - {len(fields)}\n  " + "\n  ".join(out)
-               + "\n  if more: raise ValueError('it has fields that this version does not know')\n"
+               + "\n  if more: raise unknown()\n"
                " except ValueError as error: raise inside(at, error) from None\n")
     arranged = ", ".join(f"{item.name!r}: x{index}" for index, item in enumerate(fields))
     if hasattr(made, "__post_init__") or "__slots__" in vars(made):
@@ -189,7 +205,7 @@ def _reading(index: int, item: dataclasses.Field[Any], form: Shape, default: Any
     elif typing.get_origin(hint) is Fact:       # written before there was this fact: no evidence, which is said
         lost = f"x{index} = absent(n{index})"
     else:
-        lost = f"raise ValueError('it lacks {item.name}')"
+        lost = f"raise lacks({item.name!r})"
     lines = [f"if {item.name!r} not in data:", "  more += 1", f"  {lost}", "else:",
              f"  x{index} = data[{item.name!r}]"]
     if form.raw is not None:

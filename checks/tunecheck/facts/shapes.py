@@ -12,8 +12,8 @@ from typing import Any
 from ..parsers.text.bounds import MOST_ITEMS
 from ..parsers.text.damage import Damage, DamagedError
 
-__all__ = ["FLOAT", "Shape", "enumeration", "fixed", "inside", "literal", "many", "mapping", "plain", "plain_or_none",
-           "same", "wrong"]
+__all__ = ["FLOAT", "Shape", "enumeration", "fixed", "inside", "lacks", "literal", "many", "mapping", "plain",
+           "plain_or_none", "same", "unknown", "wrong"]
 
 _Change = Callable[[Any], Any]
 
@@ -37,7 +37,16 @@ def same(value: Any) -> Any:
 
 
 def wrong(data: Any, expected: str) -> ValueError:
-    return ValueError(f"expected {expected}, found {'nothing' if data is None else repr(str(data)[:60])}")
+    found = "nothing" if data is None else repr(str(data)[:60])
+    return DamagedError(Damage.WRONG_TYPE, f"expected {expected}, found {found}")
+
+
+def lacks(name: str) -> ValueError:
+    return DamagedError(Damage.LACKS, f"it lacks {name}")
+
+
+def unknown() -> ValueError:
+    return DamagedError(Damage.UNKNOWN_FIELD, "it has fields that this version does not know")
 
 
 def _too_many(data: Any) -> ValueError:

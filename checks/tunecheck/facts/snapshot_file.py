@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import Flaw, SpecError, UsageError
+from ..errors import Flaw, Misuse, SpecError, UsageError
 from ..parsers.text.bounds import json_of
 from ..parsers.text.damage import Damage, DamagedError
 from ..spec.frozen import Frozen, Spec, load_frozen
@@ -42,7 +42,8 @@ class Stored:
         if given is None or self._holds_facts_for(given.spec):
             return given or self.frozen
         raise UsageError("this snapshot was made with other accelerators or modules than --spec names, so their facts "
-                         "are not in it; give a recording (tunecheck record), or leave --spec away")
+                         "are not in it; give a recording (tunecheck record), or leave --spec away",
+                         Misuse.DOES_NOT_BELONG)
 
     def _holds_facts_for(self, spec: Spec) -> bool:
         own = self.frozen.spec if self.frozen else Spec()
@@ -116,7 +117,7 @@ def _spec(plain: Any) -> Frozen | None:
             return found
         return _frozen(json.dumps(plain))
     except SpecError as error:
-        raise ValueError(error.problems[0]) from None
+        raise DamagedError(Damage.SPEC, error.problems[0]) from None
 
 
 @lru_cache(64)

@@ -77,27 +77,27 @@ def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.
         raise SpecError([f"{variable}.profile: {problem}" for problem in error.problems]) from error
 
 
-def _placed(found: list[tuple[str, str]], merged: Merged) -> list[str]:
+def _placed(found: list[tuple[str, str]], merged: Merged) -> list[tuple[str, str]]:
     """Put the variable that really holds the value in front of each path."""
     placed = []
     for path, text in found:
         origin = merged.origin(path, _GROUP)
         prefix = origin if origin in (_GROUP, _HOST) else _GROUP
         note = "" if origin == prefix else f" (value of profile {origin})"
-        placed.append(f"{prefix}.{path}: {text}{note}")
+        placed.append((f"{prefix}.{path}", f"{text}{note}"))
     return placed
 
 
-def _without_echoes(first: list[str], more: list[str]) -> list[str]:
+def _without_echoes(first: list[tuple[str, str]], more: list[tuple[str, str]]) -> list[str]:
     """Return all problems of ``first``, and those of ``more`` that do not speak of a value which ``first`` has refused
     already."""
-    refused = {problem.partition(": ")[0] for problem in first}
-    news = []
-    for problem in more:
-        path = problem.partition(": ")[0]
-        if not any(path == known or path.startswith((known + ".", known + "[")) for known in refused):
-            news.append(problem)
-    return first + news
+    refused = {path for path, _ in first}
+    news = [
+        (path, text)
+        for path, text in more
+        if not any(path == known or path.startswith((known + ".", known + "[")) for known in refused)
+    ]
+    return [f"{path}: {text}" for path, text in (*first, *news)]
 
 
 def _sources(spec: Spec, merged: Merged, profile: profile_files.Profile) -> dict[str, str]:

@@ -33,34 +33,35 @@ _PATTERNS = {
 }
 
 
-def of_values(value: object, path: str) -> list[str]:
-    """Return what no layer may hold, whatever the field: ``latest``, unrendered Jinja, keys that are not words."""
+def of_values(value: object, path: str) -> list[tuple[str, str]]:
+    """Return ``(dotted path, sentence)`` for what no layer may hold, whatever the field: ``latest``, unrendered Jinja,
+    keys that are not words."""
     if isinstance(value, Mapping):
         found = [
-            f"{path}: the key {key!r} is not a word (YAML reads unquoted on/off/yes/no as true/false); quote it"
+            (path, f"the key {key!r} is not a word (YAML reads unquoted on/off/yes/no as true/false); quote it")
             for key in value
             if not isinstance(key, str)
         ]
         return (
             found
             + _spelled_twice(value, path)
-            + [text for key, item in value.items() for text in of_values(item, f"{path}.{key}")]
+            + [each for key, item in value.items() for each in of_values(item, f"{path}.{key}")]
         )
     if isinstance(value, list | tuple):
-        return [text for i, item in enumerate(value) for text in of_values(item, f"{path}[{i}]")]
+        return [each for i, item in enumerate(value) for each in of_values(item, f"{path}[{i}]")]
     if isinstance(value, str) and _LATEST.search(value):
-        return [f"{path}: {value!r} says 'latest', which means another thing tomorrow; state an exact value"]
+        return [(path, f"{value!r} says 'latest', which means another thing tomorrow; state an exact value")]
     if isinstance(value, str) and "{{" in value:
-        return [f"{path}: {value!r} is a template that was not rendered; write the final value"]
+        return [(path, f"{value!r} is a template that was not rendered; write the final value")]
     return []
 
 
-def _spelled_twice(value: Mapping[Any, Any], path: str) -> list[str]:
+def _spelled_twice(value: Mapping[Any, Any], path: str) -> list[tuple[str, str]]:
     if not path.endswith(".modules"):
         return []
     names = [module_name(key) for key in value if isinstance(key, str)]
     twice = sorted({name for name in names if names.count(name) > 1})
-    return [f"{path}.{name}: written twice, with dash and underscore; modprobe sees one module" for name in twice]
+    return [(f"{path}.{name}", "written twice, with dash and underscore; modprobe sees one module") for name in twice]
 
 
 def of_model(error: ValidationError) -> list[tuple[str, str]]:

@@ -4,7 +4,9 @@ sushy brings none of these but the verification by a CA; requests lets an adapte
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import http.client
 import re
 import socket
 import ssl
@@ -14,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from .model import BmcError, Code, Request
 
@@ -94,7 +97,7 @@ class Guarded(HTTPAdapter):
             answer = super().send(request, **options)
             self._read(answer)
         except requests.exceptions.SSLError as error:
-            raise self._untrusted(str(error)) from None
+            raise self._untrusted(error) from None
         except (requests.exceptions.ConnectTimeout, requests.exceptions.ConnectionError) as error:
             if not _timed_out(error):
                 raise BmcError(Code.UNREACHABLE, (
@@ -120,13 +123,16 @@ class Guarded(HTTPAdapter):
             self.left()
         answer._content = b"".join(parts)
 
-    def _untrusted(self, said: str) -> BmcError:
-        if not re.search(r"certificate verify failed|doesn't match|[Ff]ingerprint", said):
-            reason = re.search(r"\[SSL: ([A-Z0-9_]+)\]", said)
+    def _untrusted(self, error: BaseException) -> BmcError:
+        inner = _inner(error)
+        failed = next((each for each in inner if isinstance(each, ssl.SSLCertVerificationError)), None)
+        broken = next((each for each in inner if isinstance(each, ssl.SSLError)), None)
+        # Another fingerprint is an error of urllib3 alone: TLS itself did not fail.
+        if failed is None and broken is not None:
+            reason = f" ({broken.reason})" if broken.reason else ""
             return BmcError(Code.NO_TLS, (
-                f"{self._request.address} speaks no TLS that is still in use{f' ({reason[1]})' if reason else ''}: "
-                f"is it the "
-                "port of https? Otherwise renew the BMC's firmware. No credentials were sent"))
+                f"{self._request.address} speaks no TLS that is still in use{reason}: is it the port of https? "
+                "Otherwise renew the BMC's firmware. No credentials were sent"))
         seen = self._seen()
         if self._fingerprint:
             return BmcError(Code.OTHER_CERTIFICATE, (
@@ -134,10 +140,9 @@ class Guarded(HTTPAdapter):
                 f"{seen or 'none that can be read'}): compare it with the one on the BMC's own page; where it was "
                 f"renewed, "
                 "correct boot_trial_bmc_fingerprint. Nothing was sent to it"))
-        reason = re.search(r"certificate verify failed: ([^(\"']+)", said)
         return BmcError(Code.UNTRUSTED, (
             f"the certificate of the BMC {self._request.address} is not trusted "
-            f"({reason[1].strip() if reason else 'TLS failed'}"
+            f"({failed.verify_message.rstrip('.') if failed else 'TLS failed'}"
             "): name its authority (boot_trial_bmc_ca_file), or compare the certificate with the one on the BMC's "
             "own page and "
             f"pin it{f' (boot_trial_bmc_fingerprint: {seen!r})' if seen else ''}. No credentials were sent"))
@@ -160,16 +165,33 @@ def _origin(address: str) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
+def _inner(error: BaseException) -> list[BaseException]:
+    """Return the error and all that it was made of: requests and urllib3 wrap those of the operating system."""
+    found: list[BaseException] = []
+    left = [error]
+    while left:
+        each = left.pop(0)
+        if each not in found:
+            found.append(each)
+            left += [part for part in (*each.args, getattr(each, "reason", None), each.__cause__, each.__context__)
+                     if isinstance(part, BaseException)]
+    return found
+
+
 def _timed_out(error: requests.exceptions.RequestException) -> bool:
-    return isinstance(error, requests.exceptions.Timeout) or "timed out" in str(error)
+    late = (requests.exceptions.Timeout, ReadTimeoutError, TimeoutError)
+    return any(isinstance(each, late) for each in _inner(error))
 
 
 def _why(error: BaseException) -> str:
-    text = str(error)
-    for words, meaning in (("Connection refused", "connection refused"), ("resolve", "its name is unknown"),
-                           ("No route to host", "no route to host"), ("unreachable", "no route to its network"),
-                           ("reset by peer", "connection reset"), ("closed connection", "it closed the connection"),
-                           ("Connection aborted", "it closed the connection")):
-        if words in text:
+    inner = _inner(error)
+    for kinds, meaning in (((ConnectionRefusedError,), "connection refused"),
+                           ((socket.gaierror,), "its name is unknown"),
+                           ((http.client.RemoteDisconnected, BrokenPipeError), "it closed the connection"),
+                           ((ConnectionResetError,), "connection reset")):
+        if any(isinstance(each, kinds) for each in inner):
             return meaning
-    return "no connection"
+    numbers = {each.errno for each in inner if isinstance(each, OSError)}
+    return "no route to host" if errno.EHOSTUNREACH in numbers else \
+        "no route to its network" if errno.ENETUNREACH in numbers else \
+        "it closed the connection" if any(isinstance(each, ProtocolError) for each in inner) else "no connection"

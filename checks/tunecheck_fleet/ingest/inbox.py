@@ -92,7 +92,7 @@ class Inbox:
         except OSError as error:
             raise UsageError(f"{folder}: cannot be used ({error.strerror})", Misuse.UNWRITABLE) from None
         except sqlite3.Error as error:
-            busy = "locked" in str(error)
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY     # of any extended kind
             raise UsageError(f"{path}: " + ("another tunecheck ingest works with it; end that one" if busy else
                                             f"not usable ({error}); move it away"),
                              Misuse.ALREADY if busy else Misuse.UNREADABLE) from None

@@ -17,12 +17,12 @@ __all__ = ["Decision", "decide", "simulated"]
 
 class Decision:
     """What is to be done. ``plan``; ``files`` {path: text} and ``key`` of the repository; ``problems`` (nothing may be
-    written); and the work: ``prerequisites``, ``change`` (packages move), ``build`` (kernels without the module),
-    ``hold``, ``unhold``, ``write`` (paths)."""
+    written) and ``simulation``, those of the package manager's own simulation; and the work: ``prerequisites``,
+    ``change`` (packages move), ``build`` (kernels without the module), ``hold``, ``unhold``, ``write`` (paths)."""
 
     def __init__(self, found, box):
         self.plan, self.box = found, box
-        self.problems = list(found.problems)
+        self.problems, self.simulation = list(found.problems), []
         self.files, self.key, self.look = {}, None, None
         self.prerequisites, self.build = [], []
         self.hold, self.unhold, self.write = [], [], []
@@ -90,7 +90,7 @@ def decide(module, manager, box, want, folder, shipped_key, held_by_us):
     if result.key is not None and not same_key(manager.key_path, result.key):
         result.write.append(manager.key_path)
     if result.change or result.prerequisites:
-        result.problems = simulated(manager, result)
+        result.simulation = simulated(manager, result)
     return result
 
 

@@ -38,9 +38,10 @@ def _refusal(content, fingerprint):
     return None if found == (fingerprint,) else "its fingerprint is " + ", ".join(found)
 
 
-def key_material(module, repository, shipped, path):
-    """Return (bytes, ""), or (None, why not). Tried in turn: what the play ships, what stands at ``path``, ``key_url``,
-    and key.asc in a mirror's root. Every primary key in the file must be the expected one: apt trusts all of them."""
+def key_material(module, repository, shipped, path, variable="nvidia_driver_key_file"):
+    """Return (bytes, ""), or (None, why not). Tried in turn: what the play ships (``variable`` names its file), what
+    stands at ``path``, ``key_url``, and key.asc in a mirror's root. Every primary key in the file must be the expected
+    one: apt trusts all of them."""
     if not repository.fingerprint:
         return None, ("no fingerprint is known for the key of %s%s. Expected 40 hex digits; set "
                       "box_spec.driver.mirror_fingerprint." %
@@ -63,8 +64,8 @@ def key_material(module, repository, shipped, path):
             return None, ("the key of %s from %s is not the expected one: %s; expected %s. Compare the fingerprint "
                           "with the one its owner publishes." % (repository.url, place, refusal, wanted))
         tried.append("%s (%s)" % (place, refusal))
-    return None, ("no key for %s; looked at %s. Put its armored key on the control node and set nvidia_driver_key_file."
-                  % (repository.url, ", ".join(tried)))
+    return None, ("no key for %s; looked at %s. Put its armored key on the control node and set %s."
+                  % (repository.url, ", ".join(tried), variable))
 
 
 def same_key(path, content):

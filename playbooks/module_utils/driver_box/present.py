@@ -56,11 +56,8 @@ def present(module, manager, folder):
     broken = manager.half_done()
     ours = (load().get("driver") or {}).get("held", [])
     decision = decide(module, manager, box, want, folder, params["key"], ours)
-    if broken:
-        # What stands half done cannot be simulated truthfully; all else can be refused.
-        decision.problems = [each for each in decision.problems if not each.startswith("the transaction is refused")
-                             and "-s install" not in each]
-    _refuse(decision.problems)
+    # What stands half done cannot be simulated truthfully; all else can be refused.
+    _refuse(decision.problems if broken else [*decision.problems, *decision.simulation])
     before = listing(box.installed, box.held, decision.plan)
     tried = bool(decision.change and not decision.prerequisites and not broken)
     if tried:
@@ -74,7 +71,8 @@ def present(module, manager, folder):
             manager.heal()
             box = read_box(module, manager, params["drain"])
             decision = decide(module, manager, box, want, folder + "/healed", params["key"], ours)
-            _refuse(decision.problems, "What a former run left half done was ended; nothing else was written.")
+            _refuse([*decision.problems, *decision.simulation],
+                    "What a former run left half done was ended; nothing else was written.")
         _change(module, manager, decision, folder, tried)
     installed = box.installed if module.check_mode else manager.installed(INSTALLED_GLOBS)
     held = box.held if module.check_mode else manager.held()

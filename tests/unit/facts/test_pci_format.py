@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.facts.trees import config
 
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.pci.pci import Acs, ConfigUnreadable, acs, bdf_key, covered_by_acs_option
 
 
@@ -28,15 +29,16 @@ def test_a_port_without_the_capability_is_not_an_unreadable_one() -> None:
     assert acs(config()) is None
 
 
-@pytest.mark.parametrize(("data", "reason"), [
-    (config(0x1D, size=64), r"no permission \(only 64 bytes"),
-    (config(0x1D, size=256), r"out of reach \(256 of 4096"),
-    (b"\xff" * 4096, "does not answer"),
-    (b"", "no permission"),
+@pytest.mark.parametrize(("data", "absence", "sizes"), [
+    (config(0x1D, size=64), Absence.NO_PERMISSION, r"\b64\b"),
+    (config(0x1D, size=256), Absence.UNREADABLE, r"\b256\b.*\b4096\b"),
+    (b"\xff" * 4096, Absence.LOST, r"."),
+    (b"", Absence.NO_PERMISSION, r"\b0\b"),
 ])
-def test_too_little_is_unknown_never_off(data: bytes, reason: str) -> None:
-    with pytest.raises(ConfigUnreadable, match=reason):
+def test_too_little_is_unknown_never_off(data: bytes, absence: Absence, sizes: str) -> None:
+    with pytest.raises(ConfigUnreadable, match=sizes) as unread:
         acs(data)
+    assert unread.value.absence is absence
 
 
 def test_conventional_pci_has_no_extended_capabilities() -> None:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.facts.trees import config
 
+from tunecheck.model.absence import Absence
 from tunecheck.parsers.pci.aer_counters import parse_counters
-from tunecheck.parsers.pci.pci import ConfigUnreadable, acs
+from tunecheck.parsers.pci.pci import ConfigUnreadable, NotGiven, acs
 from tunecheck.parsers.pci.pcie_cap import express, generation
 from tunecheck.parsers.pci.pcie_rate import payload_rate
 from tunecheck.parsers.pci.switch_chips import chip, collapses
@@ -45,13 +46,13 @@ def test_without_the_extended_space_only_aer_is_unknown() -> None:
     assert (found.payload, found.aer) == (256, None)
 
 
-@pytest.mark.parametrize(("data", "reason"), [
-    (config(size=64), r"no permission \(only 64 bytes"), (b"\xff" * 4096, "does not answer"),
-    (b"\xff" * 64, "does not answer"),
-    (b"", "no permission")])
-def test_too_little_is_unknown_never_128(data: bytes, reason: str) -> None:
-    with pytest.raises(ConfigUnreadable, match=reason):
+@pytest.mark.parametrize(("data", "absence", "size"), [
+    (config(size=64), Absence.NO_PERMISSION, r"\b64\b"), (b"\xff" * 4096, Absence.LOST, r"."),
+    (b"\xff" * 64, Absence.LOST, r"."), (b"", Absence.NO_PERMISSION, r"\b0\b")])
+def test_too_little_is_unknown_never_128(data: bytes, absence: Absence, size: str) -> None:
+    with pytest.raises(ConfigUnreadable, match=size) as unread:
         express(data)
+    assert unread.value.absence is absence
 
 
 def test_conventional_pci_has_none() -> None:
@@ -78,8 +79,9 @@ def test_a_capability_that_runs_past_the_space_is_not_given() -> None:
     data = bytearray(config())
     data[0x34] = 0xF4
     data[0xF4:0xF8] = b"\x10\x00\x62\x00"
-    with pytest.raises(ConfigUnreadable, match="not given"):
+    with pytest.raises(NotGiven, match="0xf4") as unread:
         express(bytes(data))
+    assert unread.value.part == "express"
 
 
 def test_a_looped_list_ends() -> None:

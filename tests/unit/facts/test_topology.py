@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_a_nested_host_bridge_starts_a_new_tree() -> None:
 @pytest.mark.parametrize("path", ["", "/sys/devices/virtual/net/lo", "pci0000:00/0000:00:04.0",
                                   "/sys/devices/pci0000:00", "/x/\x1b[31m/0000:00:04.0"])
 def test_other_paths_are_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="PCI device"):
+    with pytest.raises(ValueError, match=re.escape(repr(path))):
         chain(path)
 
 

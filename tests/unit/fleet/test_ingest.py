@@ -137,7 +137,7 @@ BODIES = [
     (snapshot(created=None), {}, 422, Why.NO_TIME), (snapshot(created=["x"]), {}, 422, Why.NO_TIME),
     (snapshot(created="2026-11-21T18:00:00Z\n" * 9), {}, 422, Why.NO_TIME),
     (snapshot(created="0001-01-01T00:00:00Z"), {}, 409, Why.TOO_OLD),
-    (snapshot(extra=1), {}, 422, Damage.UNKNOWN_PART), (snapshot(spec={"host": "x"}), {}, 422, Damage.WRONG_TYPE),
+    (snapshot(extra=1), {}, 422, Damage.UNKNOWN_PART), (snapshot(spec={"host": "x"}), {}, 422, Damage.SPEC),
     (snapshot(snapshot=[]), {}, 422, Damage.WRONG_TYPE),
     (b"x" * (1 << 20) + b"x", {}, 413, Why.TOO_LARGE),
     (b" " * 100, {"Content-Encoding": "br"}, 415, Why.ENCODING),

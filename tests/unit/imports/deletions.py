@@ -7,8 +7,8 @@ of a table; of a recording an answer, a part of NVML's document, the bytes behin
 256. One deletion, or two; before them faults are planted.
 
 What is an improvement: a check, or what it says of one device, that was fail, warn or unknown and is pass afterwards.
-A skip counts as one too where its reason is that something is not there ("no switch above an accelerator"): SKIPS
-lists the skips that say "not judged" or "not to be told from this" instead, and no more than that.
+A skip counts as one too where its code says that something is not there (no switch above an accelerator): SKIPS
+lists the codes that say "not judged" or "not to be told from this" instead, and no more than that.
 
 What is not deleted: one line out of the middle of a kernel log, and the end of a kernel command line. Nothing tells
 that it is missing, so no reader could know; a log's beginning, its end and every whole file are deleted. Of a
@@ -29,8 +29,9 @@ from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Completed
 from tunecheck.host.answers import Answers
 from tunecheck.host.imported.machine import load_import
+from tunecheck.model.absence import Absence
 from tunecheck.model.finding import Finding
-from tunecheck.rules import judge
+from tunecheck.rules import codes, judge
 from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
 
@@ -47,18 +48,22 @@ _GPU = re.compile(r"\bGPU(\d+)\b")
 _DEVICE = re.compile(r"(?m)^(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] )")
 _SMI_GPU = re.compile(r"(?m)^(?=GPU [0-9A-Fa-f]{8}:)")
 
-#: Skips that claim nothing: the check says that it was not judged, or that it cannot be told from what is here.
-SKIPS = (
-    "judged under load by tunecheck p2p", "no text shows it", "a state and no count", "no spec given",
-    "counts since boot", "the counters stand at 0", "tunecheck record",
-    "no table of the driver to compare with",
-)
+#: Skips that claim nothing, by check and code: it was not judged, or it cannot be told from what is here.
+SKIPS = {
+    ("link-speed", "idle"), ("link-speed", "load-unread"),                              # a trial judges it, under load
+    ("link-errors", "nothing-latched"),                                                 # a state and no count
+    ("link-errors", "corrected-since-boot"), ("link-errors", "not-counted"),
+    ("topo-agreement", "no-table"), ("topo-agreement", codes.NO_DRIVER),                # nothing to compare with
+}
+#: The same where no specification is given.
+_WITHOUT_SPEC = {("acs-persistence", "not-set-by-kernel"), *((check, codes.NOT_DECLARED) for check in (
+    "cmdline-conflict", "cmdline-rejected", "cmdline-token", "cpu-governor", "driver-version", "gpu-clocks",
+    "iommu-mode", "module-parameter", "smt", "topo-relation"))}
 
 #: Skips of a machine with fewer boards. A root port that is gone with everything below it leaves the whole listing of a
 #: smaller machine, which nobody can tell from one; they count where the evidence itself shows that a device is missing.
-SMALLER = ("fewer than two accelerators", "no accelerator", "no NVIDIA GPU", "no GPU of NVIDIA's", "there is no GPU",
-           "no PCIe switch above", "no port lies between", "fewer than two", "no GPU", "no pair",
-           "NVIDIA's driver has none of the boards")
+SMALLER = (codes.NO_ACCELERATOR, codes.NO_GPU, codes.NO_PAIR, codes.NO_PORT, "no-gpu-pair", "no-gpu-wanted",
+           "no-nvswitch", "no-port-above", "no-switch", "not-comparable")
 
 
 @dataclass(frozen=True)
@@ -99,13 +104,26 @@ def outcomes(base: Base, folder: Path, verb: str = "preflight") -> Outcomes | No
     found.update({(_PORT, gpu.bdf): gpu.path[0] for gpu in snapshot.topology.devices if len(gpu.path) > 1})
     for each in judge(Case(snapshot, base.spec), verb):
         outcome = each.outcome
-        if outcome == "skip" and (any(words in each.text for words in SKIPS) or (
-                not snapshot.topology.doubt and any(words in each.text for words in SMALLER))):
+        if outcome == "skip" and (_claims_nothing(each, base) or (
+                not snapshot.topology.doubt and _is_smaller(each, snapshot))):
             outcome = "not judged"
         for key in {(each.id, ""), *((each.id, subject) for subject in _subjects(each, snapshot))}:
             if _rank(outcome) < _rank(found.get(key, "")):
                 found[key] = outcome
     return found
+
+
+def _claims_nothing(skip: Finding, base: Base) -> bool:
+    """Also what only the machine itself can tell, and what a recording of another verb than `record` does not hold."""
+    return (skip.id, skip.code) in SKIPS or (base.spec is None and (skip.id, skip.code) in _WITHOUT_SPEC) or (
+        skip.absence is Absence.ONLY_ON_HOST) or (skip.absence is Absence.NOT_RECORDED and base.answers is not None
+                                                  and base.answers.verb not in (None, "record"))
+
+
+def _is_smaller(skip: Finding, snapshot: Snapshot) -> bool:
+    return skip.code in SMALLER or (skip.id, skip.code) == ("fabric-manager", "not-needed") or (
+        # Its driver has fewer than two of the boards.
+        (skip.id, skip.code) == ("p2p-capability", codes.NO_DRIVER) and snapshot.p2p.absence is Absence.NO_BOARDS)
 
 
 def _rank(outcome: str) -> int:

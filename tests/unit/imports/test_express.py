@@ -111,5 +111,6 @@ def test_eight_boards_behind_four_switches(tmp_path: Path) -> None:
     near = [path for path in ways if path.pair.relation.value == "PIX"]
     assert [(path.one_way, path.two_way, len(path.hops), path.reason) for path in near] == [(57.6, 115.2, 4, None)] * 4
     far = [path for path in ways if path.pair.relation.value in ("NODE", "SYS")]
-    assert {(len(path.hops), (path.reason or "").partition(":")[0]) for path in far} == {(8, "upper bound")}
+    # An upper bound: a figure, and why less may arrive.
+    assert {(len(path.hops), path.one_way is not None, path.reason is not None) for path in far} == {(8, True, True)}
     assert len(far) == 24

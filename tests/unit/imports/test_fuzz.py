@@ -151,9 +151,11 @@ def test_a_list_of_numbers_reads_back_as_it_was_written(numbers: set[int]) -> No
     assert cpulist.parse(cpulist.show(numbers) if numbers else "") == tuple(sorted(numbers))
 
 
-@pytest.mark.parametrize("text", ["0-4294967295", "0-99999999999999999999", "3-1", "-1", "a", "0,,1", "1;2", "\0"])
-def test_a_range_beyond_every_machine_is_no_list(text: str) -> None:
-    with pytest.raises(ValueError, match=r"in a list of numbers"):
+@pytest.mark.parametrize(("text", "part"), [
+    ("0-4294967295", "0-4294967295"), ("0-99999999999999999999", "0-99999999999999999999"), ("3-1", "3-1"),
+    ("-1", "-1"), ("a", "a"), ("0,,1", ""), ("1;2", "1;2"), ("\0", "\0")])
+def test_a_range_beyond_every_machine_is_no_list(text: str, part: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(repr(part))}"):
         cpulist.parse(text)
 
 

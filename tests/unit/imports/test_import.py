@@ -17,6 +17,7 @@ from tests.unit.refusing import refused
 from tests.unit.told import told
 
 from tunecheck.errors import UsageError
+from tunecheck.facts.peer_paths import paths
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host import Host
 from tunecheck.host.imported import files
@@ -24,6 +25,7 @@ from tunecheck.host.imported.machine import load_import
 from tunecheck.host.source import open_source
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import Finding
+from tunecheck.parsers.pci.switch_chips import EMULATED
 from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
@@ -90,8 +92,12 @@ def test_the_verdict_names_the_bridges(tmp_path: Path) -> None:
 
 def test_emulated_ports_are_no_reason_to_change_acs(tmp_path: Path) -> None:
     """lspci alone, of a virtual machine: the report calls the ports emulated, and says nothing against that."""
-    shown = run("topo", "-v", "--from", folder(tmp_path, box("acs-iommu"))).stdout
-    assert "is an emulated port" in shown and "SKIP    acs-redirect: " in shown and "disable_acs_redir" not in shown
+    place = folder(tmp_path, box("acs-iommu"))
+    shown = run("topo", "-v", "--from", place).stdout
+    assert "SKIP    acs-redirect: " in shown and "disable_acs_redir" not in shown
+    (path,) = paths(found(load_import(place)))
+    emulated = [hop.bdf for hop in path.hops if hop.ids in EMULATED]
+    assert path.reason and path.reason.startswith(f"{emulated[0]} ") and path.reason in shown
 
 
 def test_what_is_missing_says_what_to_add(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_links(link: dict[str, Any], label: Any, state: str) -> None:
 
 def test_only_the_slow_link_is_marked() -> None:
     data = judged(switches(4), "topo")[1].document
-    data["findings"].append({"id": "link-speed", "subject": "GPU0 0000:03:00.0", "outcome": "fail", "message":
-                             "link-speed: GPU0 0000:03:00.0: under load, 0000:00:01.1-0000:01:00.0 runs at Gen1"})
+    data["findings"].append({"id": "link-speed", "subject": "GPU0 0000:03:00.0", "outcome": "fail", "message": "",
+                             "code": "slow-under-load", "observed": "0000:00:01.1-0000:01:00.0 at Gen1 of Gen5"})
     assert {node.id for node in grow(data).values() if node.state == "slow"} == {"0000:01:00.0"}
 
 

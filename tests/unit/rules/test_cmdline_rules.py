@@ -7,6 +7,7 @@ from tests.unit.facts.trees import frozen, full, switch
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.host import Completed
+from tunecheck.rules.boot import cmdline_rejected
 from tunecheck.spec.frozen import Acs, Kernel
 
 NOACS = "[    0.000000] Linux version 6.12.1\n[    0.000000] PCI: Unknown option `noacs'\n"
@@ -110,7 +111,7 @@ def test_without_the_log_the_parser_table_speaks_and_the_rest_is_unknown(log: st
     machine = full(switch(), "pci=noacs pcie_aspm=off", log=log)
     warned, rest = judged(machine, "cmdline-rejected", _ASKED, "host")
     assert (warned.code, rest.code) == ("rejected-by-every-kernel", "log-incomplete" if log else "log-unread")
-    assert warned.evidence == ("the kernel's own parser",)
+    assert warned.evidence == (cmdline_rejected.PARSER,)
 
 
 @pytest.mark.parametrize(("token", "line"), [
@@ -173,5 +174,6 @@ def test_the_port_services_are_off_by_a_word_only_where_it_is_there(running: str
            "[    1.5] acpi PNP0A03:00: PCIe port services disabled; not requesting _OSC control\n")
     (finding,) = judged(full(switch(), running, log=log), "aer-ownership")
     assert finding.remedy is not None
-    assert ("because of pcie_ports=compat" in finding.text, "remove pcie_ports=compat" in finding.remedy.text,
-            "CONFIG_PCIEPORTBUS=y" in finding.remedy.text) == (blamed, blamed, not blamed)
+    assert ("CONFIG_PCIEPORTBUS" in finding.text, "pcie_ports=compat" in finding.remedy.text,
+            "CONFIG_PCIEPORTBUS=y" in finding.remedy.text, "cmdline" in finding.remedy.ansible_tags) == (
+        not blamed, blamed, not blamed, blamed)

@@ -57,7 +57,7 @@ def test_it_is_judged_as_its_json(tmp_path: Path, data: dict[str, Any], names: d
     assert (outcome, code) == usage(tmp_path / "json")[:2]
     # What only the JSON could have told, and how to have it.
     assert ("--save-result" if names is VLLM_NAMES else "--output-file") in said
-    assert ("how many requests failed" in said) == (names is SGLANG_NAMES)
+    assert ("'Failed requests'" in said) == (names is SGLANG_NAMES)
     assert read(str(tmp_path / "text")).runs[0].group == 4
 
 

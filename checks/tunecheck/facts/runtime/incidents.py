@@ -92,8 +92,10 @@ def _end(host: Host, path: str) -> Fact[tuple[str, bool]]:
     """Return the end of one file, whole lines alone, and whether there is more before it."""
     try:
         folder, name = posixpath.split(path)
-        if host.realpath(path) != posixpath.join(host.realpath(folder), name):
-            return absent(path, Absence.UNREADABLE.because("is a link, and no journal of ours is one"))
+        place = host.realpath(path)
+        if place != posixpath.join(host.realpath(folder), name):
+            why = Absence.UNREADABLE.because(f"is a link to {place[:200]}, and no journal of ours is one")
+            return absent(path, why)
         done = host.run(("tail", "-c", str(_MOST), "--", path), _SECONDS)
     except Unreadable as error:
         # A missing `tail` is no missing journal.

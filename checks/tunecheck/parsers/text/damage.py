@@ -36,6 +36,12 @@ class Damage(Enum):
     NO_TABLE = "no-table"
     UNKNOWN_PART = "unknown-part"
     WRONG_TYPE = "wrong-type"
+    #: A field that every version writes is not there.
+    LACKS = "lacks"
+    #: A field that this version does not know.
+    UNKNOWN_FIELD = "unknown-field"
+    #: The specification beside the facts.
+    SPEC = "spec"
     NOT_BASE64 = "not-base64"
     OTHER_SCHEMA = "other-schema"
     NEWER = "newer"

@@ -144,5 +144,6 @@ def _numa_nodes(boards: list[dict[str, Any]]) -> dict[str, str]:
 
 def _slow(data: dict[str, Any]) -> set[str]:
     """Return the addresses at the ends of links that link-speed found slow while their accelerator worked."""
-    return {bdf for finding in data["findings"] if finding["id"] == "link-speed" and finding["outcome"] == "fail"
-            for bdf in _BDF.findall(finding["message"].partition("under load")[2][:4000])}
+    return {bdf for finding in data["findings"]
+            if finding["id"] == "link-speed" and finding["code"] == "slow-under-load"
+            for bdf in _BDF.findall(finding["observed"][:4000])}

@@ -26,6 +26,8 @@ CODES = {
                   "reads it: whether that took it is not in the log.",
     "not-running": "No declared parameter is on the running command line.",
 }
+#: The evidence of what no kernel takes: a table of ours, where the log does not tell.
+PARSER = "the kernel's own parser"
 _ID = CHECK.id
 
 
@@ -62,7 +64,7 @@ def rejection(case: Case, word: str) -> tuple[str, str]:
         return line, log.source
     # A kernel may have a newer word ported back: then a log that is whole holds no complaint about it.
     reason = unparsed(word, (0, 0) if from_log.is_complete(case) else release_of(case.host.kernel.release.value or ""))
-    return (reason, "the kernel's own parser") if reason else ("", "")
+    return (reason, PARSER) if reason else ("", "")
 
 
 def _read_apart(case: Case, word: str) -> bool:

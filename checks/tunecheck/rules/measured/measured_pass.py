@@ -103,7 +103,7 @@ def _before(case: Case) -> Finding:
             f"{fact.why()}"
         return Finding(_ID, "none-yet" if fact.missing else UNREAD, "GPUs", "skip", "behaviour",
                        f"{text}; tunecheck preflight --pass measures",
-                       evidence=(fact.source,))
+                       evidence=(fact.source,), absence=None if fact.missing else fact.absence)
     where = "inside the image" if last.place == "image" else "on the host"
     boot = "in this boot" if last.boot_id == case.snapshot.boot_id.value else "in another boot"
     when = f"{last.taken}, {boot}, {last.kind}, {where}, {last.seconds:.1f} s"

@@ -11,8 +11,8 @@ from ..context import Case
 
 __all__ = ["from_smi"]
 
-#: Code, outcome, text, expected value, remedy.
-_Judged = tuple[str, str, str, str, Remedy | None]
+#: Code, outcome, text, observed and expected value, remedy.
+_Judged = tuple[str, str, str, str, str, Remedy | None]
 
 _OWN = "own-link-only"
 _ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
@@ -27,8 +27,9 @@ def _width(gpu: Gpu) -> _Judged | None:
     if now is None or most is None or not 0 < most <= 32 or not 0 <= now <= 32:
         return None
     if now < most:
-        return "lost-lanes", "fail", f"its own link has x{now} of x{most}", f"x{most}", _SEAT
-    return _OWN, "unknown", f"its own link has x{now}, all that board and slot can do; {_ADD}", f"x{most}", None
+        return "lost-lanes", "fail", f"its own link has x{now} of x{most}", f"x{now}", f"x{most}", _SEAT
+    text = f"its own link has x{now}, all that board and slot can do; {_ADD}"
+    return _OWN, "unknown", text, f"x{now}", f"x{most}", None
 
 
 def _speed(gpu: Gpu) -> _Judged | None:
@@ -40,11 +41,13 @@ def _speed(gpu: Gpu) -> _Judged | None:
         return None
     if board and most < board <= 8:
         text = f"its slot allows Gen{most}, the board can do Gen{board}"
-        return "slower-than-board", "warn", text, f"Gen{board}", _SPEED
+        return "slower-than-board", "warn", text, f"Gen{most}", f"Gen{board}", _SPEED
     if now < most and state is not None and state <= 2 and (load or 0) >= 50:
-        return "slow-under-load", "fail", f"under load its own link runs at Gen{now} of Gen{most}", f"Gen{most}", _SPEED
+        text = f"under load its own link runs at Gen{now} of Gen{most}"
+        return "slow-under-load", "fail", text, f"Gen{now}", f"Gen{most}", _SPEED
     idle = ", idle" if now < most else ""
-    return _OWN, "unknown", f"its own link runs at Gen{now} of Gen{most}{idle}; {_ADD}", f"Gen{most} under load", None
+    text = f"its own link runs at Gen{now} of Gen{most}{idle}; {_ADD}"
+    return _OWN, "unknown", text, f"Gen{now}", f"Gen{most} under load", None
 
 
 _LOOKS: dict[str, Callable[[Gpu], _Judged | None]] = {"link-width": _width, "link-speed": _speed}
@@ -60,8 +63,8 @@ def from_smi(case: Case, check: str) -> list[Finding]:
     for gpu in nvml.gpus:
         judged = look(gpu)
         if judged is not None:
-            code, outcome, text, expected, fix = judged
+            code, outcome, text, observed, expected, fix = judged
             findings.append(Finding(check, code, f"GPU{gpu.index} {gpu.bdf}", outcome, "effective",
-                                    f"GPU{gpu.index} {gpu.bdf}: {text}", text.split(";")[0], expected,
+                                    f"GPU{gpu.index} {gpu.bdf}: {text}", observed, expected,
                                     (f"NVML {gpu.bdf}",), fix))
     return findings

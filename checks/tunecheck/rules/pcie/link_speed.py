@@ -40,12 +40,15 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     unread = [link.name for link in links if not (link.gen and link.top_gen)]
     slow = [link for link in links if (link.gen or 0) < (link.top_gen or 0)]
     less = [f"{link.name} reaches Gen{link.top_gen} at most" for link in links if (link.top_gen or 9) < (board or 0)]
+    observed = ""
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
         code, outcome = UNREAD, "unknown"
         text = _what_is_missing(device, links, unread)
     elif slow and load:
-        code, outcome, text = "slow-under-load", "fail", f"under load, {named(slow)}"
+        # The page's tree marks the links that are named here.
+        code, outcome, observed = "slow-under-load", "fail", named(slow)
+        text = f"under load, {observed}"
     elif less:
         code, outcome, text = "slower-than-board", "warn", f"the board is Gen{board}, and {', '.join(less)}"
     elif slow and load is None and (peers := _faster_peers(case, device, slow)):
@@ -57,8 +60,9 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         code, outcome = "idle" if load is False else "load-unread", "skip"
         text = f"{named(slow)}; {idle}: low speed saves power; judged under load by tunecheck p2p, or see "
         text += "nvidia-smi -q (PCIe Generation, Current) while the GPU works"
-    return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", "", f"Gen{board} at every link",
-                   (device.link.speed.source,), _FIX if outcome in ("fail", "warn") else None)
+    return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", observed,
+                   f"Gen{board} at every link", (device.link.speed.source,),
+                   _FIX if outcome in ("fail", "warn") else None)
 
 
 def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -> str:

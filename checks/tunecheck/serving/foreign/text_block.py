@@ -19,9 +19,9 @@ __all__ = ["measured_of_text"]
 _HEAD = re.compile(r"=== {0,3}Serving Benchmark Result {0,3}===")
 _FIGURE = re.compile(r"[>|\s]*(?P<label>[A-Z][\w ()/.-]{1,60}?):\s+(?P<value>\S{1,60})[|\s]*")
 _DURATION, _TOKENS, _RATE = "Benchmark duration (s)", "Total generated tokens", "Output token throughput (tok/s)"
-_DONE, _AGAIN = "Successful requests", "Total generated tokens (retokenized)"
+_DONE, _LOST, _AGAIN = "Successful requests", "Failed requests", "Total generated tokens (retokenized)"
 _KEYS = {_DURATION: "duration", _TOKENS: "total_output_tokens", _RATE: "output_throughput", _DONE: "completed",
-         _AGAIN: "total_output_tokens_retokenized", "Failed requests": "failed", "Backend": "backend",
+         _AGAIN: "total_output_tokens_retokenized", _LOST: "failed", "Backend": "backend",
          "Maximum request concurrency": "max_concurrency", "Max request concurrency": "max_concurrency"}
 
 
@@ -41,7 +41,7 @@ def measured_of_text(text: str, where: str) -> Measured | None:
                              f"whole block, or better the client's JSON: {_better(sglang)}", Flaw.WRONG_TYPE)
     found = measured_of_foreign(blocks)
     told = "a text block tells neither the model nor what was answered" + (
-        "" if all("failed" in each for each in blocks) else ", nor how many requests failed")
+        "" if all(_KEYS[_LOST] in each for each in blocks) else f", nor how many requests failed (no line {_LOST!r})")
     more = _better(_KEYS[_AGAIN] in blocks[0])
     return replace(found, runs=tuple(replace(run, error=f"{run.error}; {told}: {more} keeps it") for run in found.runs))
 

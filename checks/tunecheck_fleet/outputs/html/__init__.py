@@ -63,7 +63,7 @@ def html(report: FleetReport) -> str:
     text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
         word=word, compared=words.compared(report),
-        outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
+        outcome={"drift": "fail", "unknown": "unknown"}.get(report.outcome, "warn" if _gaps(report) else "pass"),
         says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
