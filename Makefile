@@ -37,3 +37,4 @@ ptx:
 # Everything that is made, none of it tracked; a running lab box is ended first.
 clean: demo-down
 	rm -rf .venv .lab .wheelhouse reports dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .ansible
+	find checks lab playbooks tests -name __pycache__ -prune -exec rm -rf {} +

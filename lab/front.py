@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from lab import engine, needs, paths, process
 from lab.errors import LabError, NoMeansError
@@ -27,6 +28,7 @@ PYTHON = VENV / "bin/python"
 REQUIREMENTS = paths.REPO / "requirements"
 LOCKS = {"box": [], "control": ["control"], "dev": ["control", "postgres", "ingest", "parquet", "test"]}
 INVENTORY = "inventory/lab"
+CODE = ("checks", "lab", "playbooks", "tests")
 
 
 def setup(lab: bool = True) -> int:
@@ -85,6 +87,13 @@ def _venv() -> None:
             raise LabError(f"the virtual environment could not be made (see above); failed: {' '.join(argv)}")
     stamp.write_text(wanted)
     progress("virtual environment ready")
+
+
+def compiled(folder: Path) -> None:
+    """Compile what the tests start again and again. They start some thousand processes of this code; many may not keep
+    what they compile: their folder is read-only, or PYTHONDONTWRITEBYTECODE is set."""
+    subprocess.run([str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", r"/test_[^/]*\.py$",
+                    *(str(folder / name) for name in CODE)], check=False)  # fmt: skip
 
 
 def _environment() -> dict[str, str]:
@@ -183,6 +192,7 @@ def test(arguments: list[str]) -> int:
             _install(wanted)
     except NoMeansError as error:
         progress(f"some tests skip: {error}")
+    compiled(paths.REPO)
     # Two files at a time, in order: the VM tests come first and keep about one core busy each.
     spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if (os.cpu_count() or 1) > 1 else []
     return _run(str(PYTHON), "-m", "pytest", *spread, *arguments)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.bmc.conftest import SERIAL, UUID, Bmc
 from tests.bmc.emulator import PASSWORD, USER
-from tests.bmc.plays import at_terminal, play, said
+from tests.bmc.plays import SOON, at_terminal, play, said
 
 from lab import qmp
 from tunecheck_fleet.bmc.__main__ import answer
@@ -50,13 +50,13 @@ def test_a_person_at_a_terminal_types_the_number(bmc: Bmc, tmp_path: Path, typed
 ])
 def test_the_play_refuses(bmc: Bmc, tmp_path: Path, arguments: tuple[str, ...], host: dict[str, Any],
                           says: str) -> None:
-    done = play(tmp_path, bmc, *arguments, **host)
+    done = play(tmp_path, bmc, *arguments, **SOON, **host)
     assert done.returncode == 2 and says in said(done) and "Nothing was done" in said(done), done.stdout
     assert bmc.guest.events() == []
 
 
 def test_check_mode_says_what_would_be_done(bmc: Bmc, tmp_path: Path) -> None:
-    done = play(tmp_path, bmc, "--check", "-e", f"power_cycle_confirm={SERIAL}")
+    done = play(tmp_path, bmc, "--check", "-e", f"power_cycle_confirm={SERIAL}", **SOON)
     assert done.returncode == 0 and "A run without --check would do it" in said(done), done.stdout
     assert bmc.guest.events() == []
 

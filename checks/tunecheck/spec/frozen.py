@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, field, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -182,9 +182,14 @@ def digest_of(profile: str, spec: Spec) -> str:
 
     Defaults stay out, so that a release that adds a field does not make every box look changed.
     """
-    stated = {"profile": profile, "spec": _beyond_defaults(asdict(spec), asdict(Spec()))}
+    stated = {"profile": profile, "spec": _beyond_defaults(asdict(spec), _neutral())}
     canonical = json.dumps(stated, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@cache
+def _neutral() -> dict[str, Any]:
+    return asdict(Spec())
 
 
 def _beyond_defaults(value: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -27,7 +27,7 @@ import zstandard
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot_file import unpack
-from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
+from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError, Limit
 from tunecheck.parsers.text.damage import Damage
 
 from .limits import Limits, Refusal, Why
@@ -36,7 +36,7 @@ __all__ = ["CHECKERS", "Inbox", "Waiting"]
 
 #: Bodies that are checked at the same time, each in a child of its own.
 CHECKERS = 2
-_BOUNDS = Bounds(cpu=1, wall=10.0, memory=128 << 20, answer=1 << 20)
+_BOUNDS = Bounds(cpu=1, memory=128 << 20, answer=1 << 20)
 
 #: As packed() writes it, and nothing else that a parser of dates would take.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -72,7 +72,7 @@ class Inbox:
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._limits, self._lock = limits, threading.Lock()
         self._ending = False
-        self._checkers = [Confined(_checked, _BOUNDS) for _ in range(CHECKERS)]
+        self._checkers = [Confined(_checked, replace(_BOUNDS, wall=limits.check)) for _ in range(CHECKERS)]
         self._free: queue.SimpleQueue[Confined] = queue.SimpleQueue()
         for each in self._checkers:
             self._free.put(each)
@@ -209,6 +209,10 @@ class Inbox:
         except ExceededError as error:
             if self._ending:
                 raise Refusal(503, Why.ENDING, "the receiver is being ended; try again", 5) from None
+            if error.limit is Limit.WALL:
+                # What a body costs is processor time, which has a limit of its own.
+                raise Refusal(503, Why.BUSY, "the receiver's machine is too busy to check it now; try again", 5
+                              ) from None
             raise Refusal(422, Why.TOO_COSTLY, f"refused: {error}; no box's snapshot is so costly", costly=True
                           ) from None
         except DefectError:

@@ -30,6 +30,7 @@ class Why(Enum):
     NO_SNAPSHOT = "no-snapshot"
     NO_TIME = "no-time"
     TOO_COSTLY = "too-costly"
+    BUSY = "busy"
     NO_HOSTS = "no-hosts"
     NO_DISK = "no-disk"
     ENDING = "ending"
@@ -47,7 +48,8 @@ class Limits:
     ``handshake``, ``head``: seconds for TLS, and for each request's head; ``life``: until any connection is ended.
     ``burst``, ``every``: so many pushes of a host at once, then one in so many seconds. ``together``: requests of one
     host at the same time. ``queue``: bodies that wait to be checked, of all hosts. ``off``: seconds; a snapshot that is
-    older says nothing about now. ``penalty``: seconds in which a host whose body was too much to check is not heard.
+    older says nothing about now. ``check``: seconds until a body is checked. ``penalty``: seconds in which a host whose
+    body was too much to check is not heard.
 
     ``connections``: in all; ``connections_of_a_host``: of one that has shown who it is; ``strangers``: of those that
     have not, in all, and ``strangers_of_an_address``; ``arrivals``: of one address at once, and
@@ -66,6 +68,7 @@ class Limits:
     together: int = 2
     queue: int = 256
     off: float = 86_400.0
+    check: float = 10.0
     penalty: float = 600.0
     connections: int = 4096
     connections_of_a_host: int = 8

@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import socket
 import ssl
 import time
@@ -22,7 +23,7 @@ from tunecheck.push.spool import Spool
 from tunecheck_fleet.ingest.calm import Calm
 from tunecheck_fleet.ingest.door import _address
 from tunecheck_fleet.ingest.inbox import Inbox
-from tunecheck_fleet.ingest.limits import Limits, Pace, Refusal
+from tunecheck_fleet.ingest.limits import Limits, Pace, Refusal, Why
 from tunecheck_fleet.ingest.tokens import Tokens
 from tunecheck_fleet.ingest.writer import Writer
 from tunecheck_fleet.store import open_store
@@ -117,8 +118,8 @@ def test_a_clock_that_runs_ahead_loses_nothing(tmp_path: Path) -> None:
         assert inbox.take("gpu1", ahead(23))
         assert inbox.take("gpu1", snapshot(0))          # it was set right: taken, and so is the next
         assert inbox.take("gpu1", ahead(500)) and inbox.take("gpu1", ahead(23, tunecheck="2"))
-        assert inbox.take("gpu1", snapshot(0, tunecheck="3"))
-        assert not inbox.take("gpu1", snapshot(0, tunecheck="3"))
+        same = snapshot(0, tunecheck="3")
+        assert inbox.take("gpu1", same) and not inbox.take("gpu1", same)
         with pytest.raises(Refusal, match="newer snapshot before"):
             inbox.take("gpu1", snapshot(600))
     finally:
@@ -152,6 +153,22 @@ def test_a_nonce_says_what_is_newer_whatever_the_clock_says(tmp_path: Path) -> N
     for text in (now, "../x", "a\nb" * 9):
         spool.keep_nonce(text)
     assert spool.nonce() == now
+
+
+def test_a_machine_that_is_too_busy_to_check_a_snapshot_loses_none(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that gets no processor time: its process is stopped."""
+    from tunecheck_fleet.ingest import inbox as inbox_of
+
+    monkeypatch.setattr(inbox_of, "_checked", lambda _: os.kill(os.getpid(), signal.SIGSTOP))
+    inbox = Inbox(tmp_path, Limits(check=1.0))
+    try:
+        with pytest.raises(Refusal) as refused:
+            inbox.take("gpu1", snapshot(60))
+        assert (refused.value.status, refused.value.why, refused.value.costly) == (503, Why.BUSY, False)
+        assert refused.value.after
+    finally:
+        inbox.close()
 
 
 def test_the_writer_ends_within_seconds_and_a_hanging_host_spoils_its_own_row(

@@ -110,7 +110,8 @@ def test_where_no_name_is_near_all_of_the_role_are_told(name: str) -> None:
     ("tunecheck_colour", "no variable of ours begins with tunecheck_"),
     ("provision_speed", "the plays read provision_quarantine, provision_serial, provision_tolerated"),
     ("rollback_when", "the plays read rollback_reboot"), ("box_lock_seconds", "the plays read box_lock_steal"),
-    ("power_cycle_now", "the plays read power_cycle_although_up, power_cycle_confirm, power_cycle_wait_seconds"),
+    ("power_cycle_now", "the plays read power_cycle_although_up, power_cycle_ask_seconds, power_cycle_confirm, "
+                        "power_cycle_wait_seconds"),
 ])
 def test_a_prefix_of_ours_alone_is_said_too(name: str, told: str) -> None:
     assert without_effect([name])[name].startswith(told)

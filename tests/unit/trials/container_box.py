@@ -20,7 +20,8 @@ import pytest
 __all__ = ["Box", "box"]
 
 REPO = Path(__file__).resolve().parents[3]
-_LEFT_OUT = ("test", "tests", "__pycache__", "config-*", "idlelib", "lib2to3", "ensurepip", "tkinter", "dist-packages",
+#: Bytecode is brought along: every process in a container would compile the library again, for most of a second.
+_LEFT_OUT = ("test", "tests", "*.opt-?.pyc", "config-*", "idlelib", "lib2to3", "ensurepip", "tkinter", "dist-packages",
              "site-packages", "pydoc_data", "unittest", "*.a")
 _IN_A_NAMESPACE = 'mount -t tmpfs tunecheck /run && mkdir /run/cdi && cp "$CDI" /run/cdi/nvidia.json && exec "$@"'
 
