@@ -1,5 +1,5 @@
 """A box with UEFI in a folder: efivars as files, the EFI system partition as a folder, and stand-ins for the programs
-that write them. efibootmgr writes what version 18 wrote on OVMF; the real one runs in tests/lab/test_btrfs_boot.py."""
+that write them. efibootmgr writes what version 18 wrote on OVMF."""
 
 from __future__ import annotations
 
