@@ -71,6 +71,7 @@ class Box:
 
     def __init__(self):
         self.spec, self.info, self.trial, self.watchdog, self.bmc, self.locked = {}, {}, {}, {}, {}, "none"
+        self.one_shot = ""
         self.changed, self.refused, self.kept_out, self.rebooting = [], "", "", False
 
 
@@ -127,6 +128,7 @@ class CallbackModule(CallbackBase):
             box.spec, self._frozen = facts["box_spec_frozen"].get("spec", {}), True
         if "kernel_cmdline_watchdog" in facts:
             box.watchdog = facts["kernel_cmdline_watchdog"]
+            box.one_shot = facts.get("kernel_cmdline_one_shot", "")
         box.locked = facts.get("pcie_acs_locked", box.locked)
         if "boot_trial_bmc" in facts:
             box.bmc = facts["boot_trial_bmc"]
@@ -223,7 +225,8 @@ class CallbackModule(CallbackBase):
         if busy and not boot.get("reboot_when_busy"):
             return f"no, while it is in use ({', '.join(busy[:3])}); the run would stop there"
         on_trial = box.trial.get("boot_trial_on_trial")
-        return "once, on trial: the old entry stays the default until the box is proven" if on_trial else "once"
+        by = f" by {box.one_shot}" if box.one_shot else ""
+        return f"once, on trial{by}: the old entry stays the default until the box is proven" if on_trial else "once"
 
     @staticmethod
     def _bmc(bmc):

@@ -59,6 +59,7 @@ trial_id: {description: Id of the trial that is staged or running., type: str, r
 tokens: {description: The owned tokens, merged., type: list, returned: always}
 trial_parameters: {description: Module parameters that only the trial's line has., type: list, returned: always}
 bootloader: {description: The boot loader driven., type: str, returned: always}
+one_shot: {description: "What boots a trial here just once, in words.", type: str, returned: always}
 watchdog:
   description: >-
     The hardware watchdog that ends a hang of the trial, as {code, device, identity}; code is usable, in_use, software,
@@ -106,7 +107,8 @@ def main():
                 raise
             # A container, or a box that boots from outside: nothing is asked of a boot loader, and nothing is there.
             module.exit_json(changed=False, phase="settled", pending_reboot=False, trial_id="", tokens=[],
-                             trial_parameters=[], bootloader="none", watchdog=trial_hang.watchdog(), returns_in=-1,
+                             trial_parameters=[], bootloader="none", one_shot="",
+                             watchdog=trial_hang.watchdog(), returns_in=-1,
                              left=[], diff=[])
         options = module_options.Options(module, modules, bls.release(loader.kernel())) if modules else None
         now = Situation(loader, asked,
@@ -120,7 +122,7 @@ def main():
         elif state == "noted":
             phase, changed, after = "staged" if now.staged else "settled", False, before
             if now.staged and not module.check_mode:
-                steps.note(loader, now)
+                steps.note_again(loader, now)
         elif state == "held":
             phase, changed, after = "trial" if now.running_trial else "settled", False, before
             if now.running_trial and not module.check_mode:
@@ -146,6 +148,7 @@ def main():
         tokens=now.tokens,
         trial_parameters=now.trial_parameters,
         bootloader=loader.name,
+        one_shot=loader.one_shot(),
         watchdog=trial_hang.watchdog(),
         returns_in=steps.returns_in(now.running),
         left=left,

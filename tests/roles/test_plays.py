@@ -69,7 +69,8 @@ def test_no_inventory_at_all_is_an_error(tmp_path: Path, playbook: str) -> None:
 
 @pytest.mark.parametrize(("busy", "boot", "gpus", "says"), [
     ([], {}, ["0000:03:00.0"], ["GPUs: 1 of 2 found: 0000:03:00.0; the run would fail at its proof",
-                                "would reboot: once, on trial", "if the trial hangs: no hardware watchdog; only"]),
+                                "would reboot: once, on trial by the firmware's BootNext: the old",
+                                "if the trial hangs: no hardware watchdog; only"]),
     ([], {"reboot": "never"}, ["a", "b"], ["GPUs: 2 of 2 found: a b would",
                                            "would reboot: no, box_spec.boot.reboot is"]),
     (["python (77)"], {}, ["a", "b"], ["would reboot: no, while it is in use (python (77))"]),
@@ -92,6 +93,7 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
             "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {}},
         "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": spec},
                                 "kernel_cmdline_watchdog": {"code": "none", "device": "", "identity": ""},
+                                "kernel_cmdline_one_shot": "the firmware's BootNext",
                                 "pcie_acs_locked": locked}},
                   {"box_info": {}, "register": "box_info"},
                   {"name": "Write a file", "copy": {"content": "x", "dest": str(tmp_path / "made"), "mode": "0600"}},

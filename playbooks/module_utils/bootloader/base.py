@@ -103,6 +103,10 @@ class Bootloader:
         where the trial needs one of its own. BootloaderError where it could, once somebody makes room."""
         raise NotImplementedError
 
+    def one_shot(self):
+        """Return what boots a trial here just once, in words."""
+        raise NotImplementedError
+
     def rendered(self, tokens, retired):
         """Return the text of ``config_path`` for these tokens, for --diff."""
         raise NotImplementedError
@@ -111,6 +115,10 @@ class Bootloader:
         """Make a copy of the default entry without ``remove`` and with ``add``; the next boot takes it, once. With
         ``initrd``, (as the default entry names it, as the trial's does), it loads another initramfs."""
         raise NotImplementedError
+
+    def refresh(self, initrd=None):
+        """Right before the reboot into a staged trial: let it load what the default entry would load now. Only where
+        the trial loads copies is there something to do."""
 
     def promote(self, image, own):
         """Make the initramfs of its own that the trial booted the default entry's, where what boots is a copy of

@@ -1,4 +1,5 @@
-"""GRUB 2 on Debian and Ubuntu: a drop-in, update-grub, grubenv's next_entry."""
+"""GRUB 2 on Debian and Ubuntu: a drop-in, update-grub, grubenv's next_entry; where GRUB cannot write that, the
+firmware's BootNext."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ import os
 from ansible.module_utils.box_io import read_text, remove, rename_over, write_text
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub
 
+from . import proof
 from .base import Bootloader, BootloaderError, Placed, Staged, block_kind, foreign_of, mount_problem, places
+from .boot_next import BootNext
 
 __all__ = ["GrubDebian"]
 
@@ -23,6 +26,10 @@ class GrubDebian(Bootloader):
     name = "GRUB with update-grub"
     config_path = grub.DROPIN
     after_an_edit = ", run update-grub"
+
+    def __init__(self, module):
+        super().__init__(module)
+        self._firmware = BootNext(module, self.run)
 
     @classmethod
     def absent(cls):
@@ -73,10 +80,11 @@ class GrubDebian(Bootloader):
     def staged(self):
         entry = grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY)
         if entry is None:
-            return None
+            return self._firmware.staged()
         return Staged(list(entry.tokens), self._env().get("next_entry") == grub.TRIAL_ENTRY)
 
-    def trial_refusal(self, image=""):
+    def _own_problem(self):
+        """Return why GRUB itself cannot boot an entry just once, or None."""
         problem = mount_problem("/boot/grub", read_text("/proc/self/mountinfo"), block_kind)
         if problem:
             return problem + ": it could not forget the trial entry and would boot it again and again"
@@ -85,10 +93,41 @@ class GrubDebian(Bootloader):
             return "%s does not read next_entry (an unusual 00_header)" % grub.GRUB_CFG
         return None
 
+    def one_shot(self):
+        return "the firmware's BootNext" if self._own_problem() else "GRUB's next_entry"
+
+    def trial_refusal(self, image=""):
+        problem = self._own_problem()
+        if not problem:
+            return None
+        refusal = self._firmware.absent()
+        if not refusal:
+            kernel, initrds = self._files()
+            # An initramfs with another file of options in it is about as large.
+            own = (image, os.stat(image).st_size * 9 // 8) if image in initrds else None
+            refusal = self._firmware.refusal(self.generated(), kernel, initrds, own)
+        return "%s; nor can the firmware boot it once (UEFI BootNext): %s" % (problem, refusal) if refusal else None
+
+    def _files(self, initrd=None):
+        """Return the files of kernel and initramfs that the default entry loads; with ``initrd``, (as it names one, as
+        the trial names its own), that of the trial."""
+        default = self._default()
+        names = [initrd[1] if initrd and name == initrd[0] else name for name in default.initrds]
+        found = [proof.boot_file(name) for name in (default.kernel, *names)]
+        if "" in found:
+            raise BootloaderError("the file %s that GRUB's default entry loads was not found; expected it below /boot. "
+                                  "Run update-grub and read its output. Nothing was written."
+                                  % (default.kernel, *names)[found.index("")])
+        return found[0], found[1:]
+
     def rendered(self, tokens, retired):
         return grub.render_dropin(tokens, retired)
 
     def stage(self, remove, add, initrd=None):
+        if self._own_problem():
+            tokens = [*foreign_of(self.generated(), remove), *add]
+            self._firmware.stage(tokens, *self._files(initrd))
+            return
         try:
             block = grub.trial_block(self._default(), remove, add, initrd)
         except ValueError as error:
@@ -117,9 +156,15 @@ class GrubDebian(Bootloader):
         if ours != list(retired):
             write_text(grub.DROPIN, grub.render_dropin(tokens, ours))
 
+    def refresh(self, initrd=None):
+        if self._firmware.staged():
+            self._firmware.refresh(*self._files(initrd))
+
     def give_up(self):
+        by_grub = os.path.exists(grub.TRIAL_SCRIPT) or not self._firmware.staged()
         self._disarm()
-        self._update()
+        if by_grub:
+            self._update()
 
     def remove(self):
         self._disarm()
@@ -132,6 +177,7 @@ class GrubDebian(Bootloader):
         if self._env().get("next_entry") == grub.TRIAL_ENTRY:
             self._forget_order("The trial is still staged")
         remove(grub.TRIAL_SCRIPT)
+        self._firmware.take_away()
 
     def _forget_order(self, state):
         self.run(["/usr/bin/grub-editenv", _ENV, "unset", "next_entry"], state)

@@ -63,6 +63,9 @@ class Grubby(OwnedLine):
         armed = grub.parse_grubenv(read_text(_ENV)).get("next_entry") == _TRIAL
         return Staged(cmdline.tokenize(bls.options(text)), armed)
 
+    def one_shot(self):
+        return "GRUB's next_entry"
+
     def trial_refusal(self, image=""):
         real = os.path.realpath(_ENV)
         problem = mount_problem(os.path.dirname(real), read_text("/proc/self/mountinfo"), block_kind)

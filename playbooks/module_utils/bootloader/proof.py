@@ -4,7 +4,7 @@
 was made again since, has never run with these words. What a boot loader read is not kept anywhere, so this asks two
 witnesses: the sums that were noted before the reboot, and change times: a file that was last changed before this boot
 began is the one that was read (utimensat(2) sets no change time). FAT keeps no change time, so on the partition that
-systemd-boot reads a noted sum is asked first."""
+systemd-boot reads a noted sum is asked first. A boot that ran copies is proven by sums alone."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _CHUNK = 1 << 20
 _AGAIN = "run the play again: it stages a trial of what is there now"
 
 
-def unproven(kernel, initrds, root="", release=None, booted=None, own="", promotes=False):
+def unproven(kernel, initrds, root="", release=None, booted=None, own="", promotes=False, copies=False):
     """Return why this boot does not prove the default entry, as a sentence; "" where it does. ``kernel``, ``initrds``:
     as the entry names them; ``root``: where the entry's file system is mounted, where that is known; ``release``,
     ``booted``: of the running kernel, and when it began, in seconds since 1970. ``own``: the initramfs of its own that
-    this boot ran; the commit puts it in the place of the default entry's (``promotes``), or has done so."""
+    this boot ran; the commit puts it in the place of the default entry's (``promotes``), or has done so. ``copies``:
+    this boot ran copies of the files, made when they were noted."""
     release = release or platform.release()
     booted = _booted() if booted is None else booted
     told = bls.release(kernel)
@@ -43,7 +44,7 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
                     "compared with what this boot ran; run update-grub or its like and look at its output"
                     % (name or "of the kernel", root or "/boot"))
         about = os.stat(path)
-        summed_first = root and path in noted
+        summed_first = copies or (root and path in noted)
         if not summed_first and booted is not None and max(about.st_ctime, about.st_mtime) <= booted:
             continue
         is_now = _sum(path)

@@ -115,6 +115,9 @@ class SystemdBoot(OwnedLine):
         whole = all(os.path.isfile(self.root() + name) for name in bls.initrds(text))
         return Staged(cmdline.tokenize(bls.options(text)), whole and efi.variable("LoaderEntryOneShot") == TRIAL_CONF)
 
+    def one_shot(self):
+        return "systemd-boot's LoaderEntryOneShot"
+
     def trial_refusal(self, image=""):
         if not efi.one_shot_known():
             return "this systemd-boot does not know one-shot entries (LoaderFeatures); run bootctl update"

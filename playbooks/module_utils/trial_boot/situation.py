@@ -6,7 +6,7 @@ import hashlib
 import os
 
 from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
-from ansible.module_utils.bootloader import proof
+from ansible.module_utils.bootloader import boot_next, proof
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
@@ -45,8 +45,9 @@ class Situation:
         self.committed = settles and not self.options
         self.effective = in_effect and (not self.options or self.riding or not self.options.needs_boot())
         # Of a boot that has the words: whether it also ran the kernel and initrd that the default entry boots.
-        self.unproven = proof.unproven(loader.kernel(), loader.initrds(), loader.root(), None, None, self.own,
-                                       self.riding) if self.effective and not self.committed else ""
+        self.unproven = "" if self.committed or not self.effective else proof.unproven(
+            loader.kernel(), loader.initrds(), loader.root(), None, None, self.own, self.riding,
+            boot_next.ran(self.running))
         only_trial = ["-", *self.trial_parameters] if self.trial_parameters else []
         owed = " ".join([*self.tokens, "-", *self.dropped, *only_trial])
         self.trial_id = hashlib.sha256(owed.encode()).hexdigest()[:12]

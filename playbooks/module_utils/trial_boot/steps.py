@@ -12,7 +12,8 @@ from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 from .against import CONTRADICTED, against_modules, contradictions
 from .situation import decide, image
 
-__all__ = ["ROOM_FOR_TRIAL", "confirm", "note", "returns_in", "run_committed", "run_given_up", "run_staged"]
+__all__ = ["ROOM_FOR_TRIAL", "confirm", "note", "note_again", "returns_in", "run_committed", "run_given_up",
+           "run_staged"]
 
 REFUSED = ("a trial boot is not possible here: %s. %s, or set "
            "box_spec.boot.trial: false knowingly (a bad command line then needs a console to undo). Nothing was "
@@ -22,15 +23,23 @@ REFUSED = ("a trial boot is not possible here: %s. %s, or set "
 ROOM_FOR_TRIAL = 320
 
 
+def own_initrd(loader, now):
+    """Return (the default entry's name of its initramfs, the trial's of its own), or None where the trial needs none.
+    BootloaderError where the default entry does not load the initramfs from where it is expected."""
+    if not now.options or not now.options.rebuild:
+        return None
+    initrd = loader.own_initrd(image(now.options), trial_initrd.OWN)
+    if initrd is None:
+        raise BootloaderError("the default boot entry does not load %s; expected that file, so that the trial can "
+                              "load another beside it. Nothing was written." % image(now.options))
+    return initrd
+
+
 def stage(module, loader, now):
     """Stage the trial in this order: the initramfs, which nothing loads yet, the entry that loads it, and the order to
-    boot that. BootloaderError where the default entry does not load the initramfs from where it is expected."""
-    initrd = None
-    if now.options and now.options.rebuild:
-        initrd = loader.own_initrd(image(now.options), trial_initrd.OWN)
-        if initrd is None:
-            raise BootloaderError("the default boot entry does not load %s; expected that file, so that the trial can "
-                                  "load another beside it. Nothing was written." % image(now.options))
+    boot that."""
+    initrd = own_initrd(loader, now)
+    if initrd:
         trial_initrd.make(module, now.options.after, now.options.release)
     loader.stage(now.configured, [*now.tokens, *now.trial_tokens], initrd)
     if initrd is None:
@@ -89,6 +98,12 @@ def note(loader, now):
     own = trial_initrd.OWN if now.options and now.options.rebuild else ""
     proof.note(loader.kernel(), loader.initrds(), loader.root(), now.trial_id,
                proof.kernel_before() if on_trial else trial_hang.live(), own)
+
+
+def note_again(loader, now):
+    """Right before the reboot: roles that ran since the trial was staged may have written what it boots."""
+    loader.refresh(own_initrd(loader, now))
+    note(loader, now)
 
 
 def confirm(now):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.unit.facts.trees import Machine, full
 
 from tunecheck.facts.kernel.boot import boot
 from tunecheck.model.absence import Absence
+from tunecheck.parsers.kernel import trial
 
 _INFO = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
@@ -30,6 +33,16 @@ def test_no_drop_in_means_nothing_configured_and_a_script_a_staged_trial() -> No
     machine.file("/etc/grub.d/42_tunecheck_trial", "#!/bin/sh\n")
     found = boot(machine.host(), "6.12.1")
     assert (found.configured.value, found.staged.value) == ((), True)
+
+
+def test_a_trial_by_the_firmware_is_known_by_its_note_until_the_reboot() -> None:
+    machine = full(Machine())
+    assert boot(machine.host(), "6.12.1").staged.value is False
+    note = {"schema": trial.MEMORY_SCHEMA, "trial_id": "abc", "boot_id": "11111111-2222-3333-4444-555555555555"}
+    machine.file(trial.MEMORY, json.dumps(note))
+    assert boot(machine.host(), "6.12.1").staged.value is True
+    machine.file(trial.MEMORY, json.dumps(note | {"boot_id": "22222222-2222-3333-4444-555555555555"}))
+    assert boot(machine.host(), "6.12.1").staged.value is False
 
 
 def test_enterprise_linux_reads_the_saved_entry_and_its_variables() -> None:

@@ -11,7 +11,7 @@ import re
 
 from ...host import Host, Unreadable
 from ...model.fact import Absence, Fact, absent, absent_as, known, parsed
-from ...parsers.kernel import bls, grub
+from ...parsers.kernel import bls, grub, trial
 from ...parsers.kernel.cmdline import tokenize
 from ...parsers.text.bounds import release_of
 from ...util.at_first_use import dataclass, regex
@@ -43,8 +43,7 @@ class Boot:
 
 def boot(host: Host, release: str) -> Boot:
     """Read the loader that booted this host. ``release`` picks among entries where no default is recorded."""
-    staged = text(host, grub.TRIAL_SCRIPT)
-    waits = known(staged.known, staged.source) if staged.known or staged.missing else absent_as(staged)
+    waits = _waits(host)
     cfg = text(host, grub.GRUB_CFG)
     # A machine moved to systemd-boot often keeps its old grub.cfg, which then boots nothing.
     if not cfg.missing and not _by_systemd_boot(host):
@@ -59,6 +58,18 @@ def boot(host: Host, release: str) -> Boot:
                     parsed(content, lambda found: release_of(bls.release(bls.kernel(found)))))
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", Absence.NO_BOOT_LOADER)
     return Boot(nothing, nothing, (), waits, absent_as(nothing))
+
+
+def _waits(host: Host) -> Fact[bool]:
+    """Return whether a trial waits: by GRUB's entry; or by the firmware's BootNext, of which the note tells that was
+    made in this boot."""
+    staged = text(host, grub.TRIAL_SCRIPT)
+    if not staged.missing:
+        return known(True, staged.source) if staged.known else absent_as(staged)
+    noted, here = text(host, trial.MEMORY), text(host, trial.BOOT_ID)
+    if not noted.known or not here.known:       # an older snapshot has none
+        return known(False, staged.source)
+    return parsed(noted, lambda content: trial.parse_noted(content).boot_id == (here.value or "").strip())
 
 
 def _by_systemd_boot(host: Host) -> bool:

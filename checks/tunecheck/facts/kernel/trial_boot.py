@@ -10,7 +10,6 @@ from ..file_text import text
 
 __all__ = ["NOT_LOOKED", "trial_ended"]
 
-_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 #: Of a snapshot that was stored before it was looked at.
 NOT_LOOKED: Fact[Ended] = absent(trial.ENDED, Absence.NOT_RECORDED)
 
@@ -24,7 +23,7 @@ def trial_ended(host: Host) -> Fact[Ended]:
     noted = text(host, trial.MEMORY)
     if noted.missing:
         return known(Ended("", "", ""), trial.ENDED)
-    here, line = text(host, _BOOT_ID), text(host, "/proc/cmdline")
+    here, line = text(host, trial.BOOT_ID), text(host, "/proc/cmdline")
     for each in (here, line):
         if each.value is None:
             return absent(each.source, each.reason or Absence.NOT_READ)

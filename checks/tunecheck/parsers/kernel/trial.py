@@ -10,9 +10,10 @@ from typing import Any
 
 from ...util.at_first_use import dataclass
 
-__all__ = ["ENDED", "ENDED_SCHEMA", "MEMORY", "MEMORY_SCHEMA", "REASONS", "Ended", "Noted", "parse_ended",
-           "parse_noted", "render_ended", "without_end"]
+__all__ = ["BOOT_ID", "ENDED", "ENDED_SCHEMA", "MEMORY", "MEMORY_SCHEMA", "REASONS", "Ended", "Noted",
+           "parse_ended", "parse_noted", "render_ended", "without_end"]
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 ENDED = "/var/lib/tunecheck/trial-ended.json"
 MEMORY = "/var/lib/tunecheck/trial-boot.json"
 ENDED_SCHEMA = "tunecheck/trial-ended/1"

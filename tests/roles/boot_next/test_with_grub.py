@@ -1,0 +1,104 @@
+"""GRUB on Debian and Ubuntu, on a file system that it cannot write: the trial is the firmware's, the commit GRUB's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils.bootloader import BootloaderError, grub_debian, proof
+from ansible.module_utils.trial_boot import situation, steps
+from ansible.module_utils.tunecheck.parsers.kernel import grub
+from tests.roles.boot_next.firmware import LINE, RELEASE, TOKENS, Firmware, copies, kernel
+
+
+class Grub(Firmware):
+    """update-grub puts the drop-in's words behind the default entry."""
+
+    def run_command(self, argv: list[str], **options: Any) -> tuple[int, str, str]:
+        if argv[0] == grub_debian._UPDATE:
+            self.commands.append("update-grub")
+            self.generate(Path(argv[2]))
+            return 0, "", ""
+        return super().run_command(argv, **options)
+
+    def generate(self, path: Path) -> None:
+        dropin = Path(grub.DROPIN)
+        words = " ".join(grub.parse_dropin(dropin.read_text())) if dropin.exists() else ""
+        path.write_text(f"menuentry 'Debian' {{\n\tlinux {self.kernel} root=UUID=1 ro {words}\n\tinitrd {self.initrd}\n"
+                        "}\n# next_entry\n")
+
+
+@pytest.fixture
+def box(firmware: Firmware, monkeypatch: pytest.MonkeyPatch) -> Grub:
+    """The same, with a GRUB that cannot write."""
+    firmware.__class__ = Grub
+    for name, path in (("GRUB_CFG", "grub.cfg"), ("DROPIN", "zz-tunecheck.cfg"), ("TRIAL_SCRIPT", "42_trial")):
+        monkeypatch.setattr(grub, name, str(firmware.folder / path))
+    monkeypatch.setattr(grub_debian, "_ENV", str(firmware.folder / "grubenv"))
+    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: "/boot/grub is on btrfs, which GRUB cannot write")
+    made: Grub = firmware       # type: ignore[assignment]
+    made.generate(Path(grub.GRUB_CFG))
+    return made
+
+
+def loader(box: Grub) -> grub_debian.GrubDebian:
+    return grub_debian.GrubDebian(box)
+
+
+def test_grub_leaves_to_the_firmware_what_it_cannot_do(box: Grub) -> None:
+    before, cfg = box.state(), Path(grub.GRUB_CFG).read_text()
+    assert loader(box).trial_refusal() is None and loader(box).one_shot() == "the firmware's BootNext"
+    own = box.boot / "tunecheck-trial.img"
+    own.write_bytes(b"of its own")
+    loader(box).stage([], TOKENS[3:], (str(box.initrd), str(own)))
+    assert loader(box).staged().armed and copies(box)[1] == b"of its own"
+    assert loader(box).staged().tokens == ["root=UUID=1", "ro", *TOKENS[3:]]
+    assert Path(grub.GRUB_CFG).read_text() == cfg and "update-grub" not in box.commands
+    box.kernel.write_bytes(kernel() + b"another")
+    loader(box).refresh((str(box.initrd), str(own)))
+    assert copies(box) == [kernel() + b"another", b"of its own"]
+    loader(box).give_up()
+    assert box.state() == before and "update-grub" not in box.commands and loader(box).staged() is None
+    loader(box).stage([], TOKENS[3:])
+    loader(box).commit(["pci=noacs"], [])
+    assert box.state() == before and loader(box).generated() == ["root=UUID=1", "ro", "pci=noacs"]
+    loader(box).remove()
+    assert box.state() == before and not Path(grub.DROPIN).exists()
+
+
+def test_right_before_the_reboot_the_note_and_the_copies_are_of_the_same_files(box: Grub,
+                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "MEMORY", str(box.folder / "memory.json"))
+    loader(box).stage([], TOKENS[3:])
+    box.initrd.write_bytes(b"initramfs of a later role")
+    now = SimpleNamespace(options=None, running_trial="", trial_id="abc")
+    steps.note_again(loader(box), now)
+    assert copies(box)[1] == b"initramfs of a later role"
+    assert proof.unproven(str(box.kernel), [str(box.initrd)], release=RELEASE, copies=True) == ""
+
+
+def test_a_boot_by_the_firmware_asks_for_sums(box: Grub, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(proof, "unproven", lambda *arguments: asked.append(arguments[-1]) or "")
+    for line in (LINE, LINE.partition(" ")[2]):
+        monkeypatch.setattr(situation, "read_text", lambda _path, _default="", line=line: line)
+        situation.Situation(loader(box), ["pci=noacs"])
+    assert asked == [True, False]
+
+
+def test_where_neither_can_the_refusal_names_both(box: Grub, monkeypatch: pytest.MonkeyPatch) -> None:
+    box.set("SecureBoot", b"\1")
+    kernel_kept = box.kernel.read_bytes()
+    box.kernel.unlink()     # nobody needs it for that answer
+    said = loader(box).trial_refusal()
+    assert said.startswith("/boot/grub is on btrfs") and "(UEFI BootNext): Secure Boot is on" in said
+    box.set("SecureBoot", b"")
+    box.kernel.write_bytes(kernel_kept)
+    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: None)
+    assert loader(box).trial_refusal() is None and loader(box).one_shot() == "GRUB's next_entry"
+    box.initrd.unlink()
+    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: "on btrfs")
+    with pytest.raises(BootloaderError, match=r"initrd.img.* was not found.*Nothing was written"):
+        loader(box).trial_refusal()
