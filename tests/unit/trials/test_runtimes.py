@@ -215,8 +215,8 @@ INSIDE = (
     "errors", "util.tied", *(f"trials.{name}" for name in (
         "supervisor", "children", "heartbeat", "ras", "containers.container_main", "containers.ipc")), *(
     f"trials.workers.{name}" for name in (
-        "alone", "copies", "cuda", "duplex", "latency", "nccl", "peers", "probe", "rank", "reduce", "rendezvous", "soak",
-        "worker")))
+        "alone", "copies", "cuda", "duplex", "latency", "nccl", "peers", "probe", "rank", "reduce", "rendezvous",
+        "soak", "worker")))
 FOLDERS = ("__init__", "util.__init__", "trials.__init__", "trials.containers.__init__", "trials.workers.__init__")
 
 
