@@ -151,7 +151,8 @@ def load_import(path: str) -> ImportedHost:
                          Damage.UNKNOWN_PART)
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
-    problem = hosts.two(texts.named, texts.logged) or synthesise(texts)
+    problem = (hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
+               or synthesise(texts))
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
                          Damage.CONTRADICTS)
