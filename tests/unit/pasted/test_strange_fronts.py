@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.unit.imports.twice import TWICE
 from tests.unit.refusing import refused
 
 from tunecheck.facts.snapshot import gather
@@ -27,7 +28,7 @@ _FRONTS = [
     "[2026-11-25 03:14:15,123] {gpu.py:12} ERROR - %s", "2026-11-25T03:14:16.123Z In(182) vmkernel: cpu3:2097)%s",
     "2026-11-25T03:14:16.123Z Al(177) vmkalert: cpu3:2097)ALERT: %s", "Nov 25 03:14:15 gpu07 kern.err: %s",
     "<3>1 2026-11-25T03:14:15.123456+01:00 gpu07 kernel - - - %s", "2026-11-25T03:14:15Z gpu07 klogd: %s",
-    "gpu07 | 2026-11-25 | %s |",
+    "gpu07 | 2026-11-25 | %s |", "| gpu07 | `%s` |",
 ]
 _SAID = [
     'In dmesg we saw "%s" after the restart', 'it said "%s"', 'He said, "%s"', 'the log says: "%s"',
@@ -73,6 +74,13 @@ def test_all_of_one_line_count() -> None:
         ("0000:04:00", "5.000000"), ("0000:05:00", "6.000000"), ("0000:06:00", ""), ("0000:07:00", "")]
 
 
+def test_it_counts_far_behind_in_a_line() -> None:
+    far = "x " * 2000
+    assert [each.gpu for each in parse(f'{_OTHER}{far}msg="{_XID}"\n').fallen] == ["0000:04:00"]
+    found = parse(f'{_OTHER}[    6.000000] audit: {far}msg="{_XID}"\n{far}and we saw "{_XID}"\n')
+    assert not found.fallen and [each.code for each in found.quoted] == [79]
+
+
 @pytest.mark.parametrize("text", [
     "\n" * 300_000, " \n" * 300_000, _XID + " " + "[" * 300_000, "," * 300_000 + '"' + _XID, "NVRM: Xid (" * 30_000,
     (_XID + " ") * 4000, ("a" * 250 + ": ") * 2000 + _XID, ('"' * 1990 + _XID + "\n") * 200,
@@ -83,3 +91,11 @@ def test_monotonous_texts_take_no_time(text: str) -> None:
     parse(_XID + "\n" + text)
     recognise(text)
     assert time.process_time() - begin < 5, "0.1 s on a quiet machine"
+
+
+@pytest.mark.parametrize("front", _FRONTS)
+@pytest.mark.parametrize("other", ["nvidia-smi", "topo", "NCCL log"])
+def test_it_counts_below_another_output(other: str, front: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TWICE[other][0] + front % _XID + "\n")
+    found = judge(Case(gather(load_import(str(tmp_path / "a.txt")), None, True)), "preflight")
+    assert ("gpu-fallen-off", "fail") in {(each.id, each.outcome) for each in found}

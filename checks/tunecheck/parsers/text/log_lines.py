@@ -67,7 +67,7 @@ _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
 _MARKS = regex(r"(?:(?:^|(?<=[\s\"'=|,]))kernel(?:\[\d{1,9}\])?: )?(?:\[ {0,8}\d{1,9}\.\d{1,9}\] ?)?\Z")
 _KERNEL = regex(r"(?:^|[\s\"'=|,])(?:kernel(?:\[\d{1,9}\])?: |\[ {0,8}\d{1,9}\.\d{1,9}\] )")
 #: Where a field of CSV, of key=value or of JSON begins; a sentence has a blank before its quotation mark.
-_FIELD = regex(r"(?:^\s*|[=,;|\t]|[\"'][,;:] *)\\?[\"']{1,2}\Z|[\w\"']=\Z")
+_FIELD = regex(r"(?:^\s*|[=,;|\t]|[\"'][,;:] *)\\?[\"']{1,2}\Z|\|[ \t]{0,9}[\"'`]\Z|[\w\"']=\Z")
 #: Who may write what he likes through the kernel.
 _AUDIT = regex(r"(?:^|[\s:=])audit(?:\[\d{1,9}\])?[:(]")
 #: A program and its process, as syslog has them; or a name at the end, with nothing but a time and a host before it.
@@ -106,7 +106,7 @@ def lines(log: str) -> Iterator[Line]:
     # None of them is shorter; a log of nothing but short lines is passed over without a step for each.
     minute = ""
     for number, found in enumerate(re.finditer(r"[^\r\n]{16,}", log)):
-        raw = found.group()[:_MAX_LINE]
+        raw = _short(found.group())
         if raw[0] == "[" and (begun := _MINUTE.match(raw)):
             minute = begun[1]
         if KEY.search(raw):
@@ -116,9 +116,16 @@ def lines(log: str) -> Iterator[Line]:
             yield from _each(found.group(), made) if several else (made,)
 
 
+def _short(raw: str) -> str:
+    """Return the beginning of a line, and of a long one the part where the driver speaks, too."""
+    if len(raw) <= _MAX_LINE or "NVRM: Xid (" in raw[:_MAX_LINE] or (place := raw.find("NVRM: Xid (")) < 0:
+        return raw[:_MAX_LINE]
+    return raw[:_FRONT] + raw[place - _FRONT:place + _MAX_LINE - 2 * _FRONT]
+
+
 def _each(raw: str, first: Line) -> Iterator[Line]:
     """Yield the messages of the driver in one line: a paste may have lost the ends of its lines."""
-    begin = raw.find(first.text)
+    begin = max(0, raw.find(first.text))
     places = [found.start() for found in islice(NAMED.finditer(raw, begin), _MOST)]
     for place, until in zip(places, [*places[1:], len(raw)], strict=True):
         marks = _MARKS.search(raw, max(begin, place - _FRONT), place)
