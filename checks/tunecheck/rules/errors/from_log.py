@@ -82,7 +82,8 @@ def quoted(case: Case, check: str, code: int | None = None) -> Finding | None:
                    f"{', '.join(shown)}{more}: a sentence or another program names it, and no line of the kernel "
                    "here; whether it happened on this box is not told", ", ".join(shown), "no Xid since boot",
                    (case.host.kernel.log.source,),
-                   Remedy.typed("what it means: `tunecheck explain xid:{code}`; what happened on the box: `sudo dmesg`",
+                   Remedy.typed("what it means: `tunecheck explain xid:{code}`; what the kernel of the box said: "
+                                "`sudo journalctl -k -b -g Xid`",
                                 code=str(told[0].code)))
 
 
