@@ -4,12 +4,17 @@ system's log."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ...util.at_first_use import regex
 
-__all__ = ["in_log", "two"]
+if TYPE_CHECKING:
+    from ...parsers.nvidia.nccl_log import NcclHost
+    from .posts import Post
+
+__all__ = ["in_log", "of_nccl", "two"]
 
 #: Syslog and journalctl: "Nov 20 04:11:02 box kernel: ", "2026-11-20T04:11:02.1+00:00 box kernel: "; the journal's own
 #: forms.
@@ -25,6 +30,8 @@ _CONTAINER = regex(r"[0-9a-f]{12}\Z|.{1,200}-[0-9a-f]{7,10}-[a-z0-9]{5}\Z")
 #: A boot names itself within this much: what it was called before counts for nothing.
 _BOOTING_S = 120
 _MOST = 200_000
+#: A name in fewer lines may be a torn one; so many are compared.
+_FEW, _NAMES = 3, 200
 
 
 def in_log(text: str) -> list[str]:
@@ -65,6 +72,44 @@ def two(named: Iterable[str], logged: Iterable[str]) -> str | None:
         if apart:
             return f"the machines {_shown(apart[0])} and {_shown(apart[1])} are named in them"
     return None
+
+
+def of_nccl(posts: Iterable[Post]) -> str | None:
+    """Return a sentence where logs of NCCL are of two machines and not of one job. That is told by the ids of
+    communicators, by how many machines a job has, or by its ranks; else texts of their own are of machines of their
+    own."""
+    from ...parsers.nvidia.nccl_log import hosts_of  # start-up time
+
+    known: dict[str, NcclHost] = {}
+    files: dict[str, set[str]] = {}
+    for post in posts:
+        for name in hosts_of(post.text, known):
+            files.setdefault(name, set()).add(post.origin)
+    names = [name for name in known if not (_CONTAINER.match(name) or name.lower() in _NOBODY or _torn(name, known))]
+    for one, other in _apart(names):
+        if not _one_job(known[one], known[other], not files[one].isdisjoint(files[other])):
+            return f"the machines {_shown(one)} and {_shown(other)} are named in logs of NCCL that are not of one job"
+    return None
+
+
+def _torn(name: str, known: Mapping[str, NcclHost]) -> bool:
+    """Return whether a name is another one that lost its beginning, or has a part of the line before in front: ranks
+    write at the same time, and a log may be cut."""
+    few = known[name].lines < _FEW
+    return few and any(known[other].lines > known[name].lines and (name.endswith(other) or other.endswith(name))
+                       for other in islice(known, _NAMES) if other != name)
+
+
+def _one_job(one: NcclHost, other: NcclHost, together: bool) -> bool:
+    most, least = max(one.machines, other.machines), min(one.machines, other.machines)
+    if one.ids & other.ids:
+        return True
+    if most > 1:
+        return least != 1 or together
+    if most == 1:
+        return False
+    ranks = one.size == other.size and bool(one.ranks and other.ranks) and one.ranks.isdisjoint(other.ranks)
+    return together or ranks
 
 
 def _apart(names: list[str]) -> Iterator[tuple[str, str]]:

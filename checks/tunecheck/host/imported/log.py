@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...parsers.kernel.fragment import tells
 from ...parsers.kernel.log_boots import BootLines, boots
 from ...parsers.kernel.log_forms import CRASH, plain
-from ...parsers.text.log_lines import line, lines
+from ...parsers.text.log_lines import NAMED, line, lines
 from ...parsers.text.repeats import shortened
 from ...util.at_first_use import regex
 from ..prefetch import PAST
@@ -18,7 +18,7 @@ from ..prefetch import PAST
 if TYPE_CHECKING:
     from .texts import Texts
 
-__all__ = ["add", "doubt", "history"]
+__all__ = ["add", "doubt", "history", "strays"]
 
 _DMESG = ("dmesg",)
 _VERSION = regex(r"Linux version \d")
@@ -30,6 +30,8 @@ _SET = regex(r"setting system clock to ([0-9T: -]{19}) UTC")
 _SECONDS = regex(r"\d{1,9}\.\d{1,9}")
 _DRIVER = ("NVRM: ", "nvidia-nvswitch", "Kernel panic")
 _LINES = 10_000
+_XID = "NVRM: Xid ("
+_LONGEST = 4000
 _MOST = 4 << 20     # characters of history kept of an import
 
 
@@ -42,6 +44,19 @@ def add(texts: Texts, text: str, title: str) -> None:
             _lines(texts, part, head[1], filtered=True)
     else:
         _lines(texts, shortened(plain(text)), title, filtered=title.startswith("/var/log/"))
+
+
+def strays(text: str) -> str:
+    """Return the lines with an Xid in a text that is no kernel log: they stand behind what nobody knows, and are not
+    quoted."""
+    found, place = list[str](), text.find(_XID)
+    while place >= 0 and len(found) < _LINES:
+        begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+        end = len(text) if end < 0 else end
+        raw = text[begin:min(end, begin + _LONGEST)]
+        found += [raw] if NAMED.match(line(raw).text) else []
+        place = text.find(_XID, end)
+    return "".join(f"{raw}\n" for raw in found)
 
 
 def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:

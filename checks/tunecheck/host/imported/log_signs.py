@@ -32,6 +32,7 @@ SHORT_SAID = regex(rf"^{_SHORT_TIME.pattern}{_BOOT}", re.MULTILINE)
 _BELOW = regex(
     r"(?:[\w.-]{1,32} [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]: |\{\d{1,6}\}\[Hardware Error\]: "
     r"|Tainted: |Not tainted |task:\S|Call Trace:|</?(?:TASK|IRQ|NMI)>|(?:\? )?[\w.]{1,120}\+0x[0-9a-f]+/0x[0-9a-f]+"
+    r"|rcu: |\d{1,5}-[.!A-Za-z0-9]{3,4}: \(|\((?:t=|detected by )\d"
     r"|R[A-Z0-9]{2}: |CPU: \d|Hardware name: |Modules linked in: |---\[ |Code: [0-9a-f<]|Kernel Offset: "
     r"|\"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\")")
 #: As far as a text of a few lines is looked at, and how many of them.

@@ -134,6 +134,8 @@ def load_import(path: str) -> ImportedHost:
             holes.setdefault(piece.doubt)
         kind = _take(texts, piece)
         taken = [*([kind] if kind is not None else []), *_kept(texts, piece)]
+        if taken and kind not in ("kernel log", "spec", "bug report") and _strays(texts, piece):
+            taken.append("kernel log")
         for each in taken:
             origins.setdefault(each, []).append(piece.origin)
         if taken:
@@ -151,7 +153,8 @@ def load_import(path: str) -> ImportedHost:
                          Damage.UNKNOWN_PART)
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
-    problem = hosts.two(texts.named, texts.logged) or synthesise(texts)
+    problem = (hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
+               or synthesise(texts))
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
                          Damage.CONTRADICTS)
@@ -178,6 +181,18 @@ def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
         texts.posts.setdefault(kind, []).append(posts.Post(piece.origin, piece.text))
     # lspci's own kind says it already.
     return [kind for kind in found if kind != "lspci -v"]
+
+
+def _strays(texts: Texts, piece: imported_files.Piece) -> bool:
+    """Keep the lines with an Xid that stand in a text of another kind. Return whether there are any."""
+    if piece.path is not None or texts.reported or "NVRM: Xid (" not in piece.text:
+        return False
+    from .log import strays  # start-up time
+
+    found = strays(piece.text)
+    if found:
+        _log(texts, found, piece.title or piece.origin)
+    return bool(found)
 
 
 def _log(texts: Texts, text: str, title: str) -> None:

@@ -22,6 +22,8 @@ from ..pci.pci_space import Assignments, Unassigned
 from ..text.log_lines import Line, begins, bounded, lines, span
 from .lockups import Lockup, Lockups
 from .memory_errors import HostError, MemoryErrors
+from .quotations import Quotations, Quoted
+from .quotations import address as _address
 
 __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 
@@ -115,7 +117,8 @@ class KernelEvents:
     Xid. ``faults`` is what an IOMMU refused; ``lockups`` are CPUs that got stuck. ``mismatches`` are
     programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive.
     ``memory`` are errors of the host's memory and processors, and kills for want of memory. ``links`` are ways that are
-    narrower or slower than their device."""
+    narrower or slower than their device. ``quoted`` are Xids that a sentence or another program names, and no line of
+    the kernel."""
 
     start: bool
     cut: bool
@@ -137,6 +140,7 @@ class KernelEvents:
     last: str = ""
     doubt: str = ""
     links: tuple[Limited, ...] = ()
+    quoted: tuple[Quoted, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -157,7 +161,8 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         found.pcie.osc.bridges, found.bars.result(), tuple(found.sxids.values()),
                         found.failures.result(), found.faults.result(), found.lockups.result(),
                         found.refusals.mismatches(), found.refusals.boards(), found.memory.result(), *span(text), doubt,
-                        found.limits.result({xid.gpu for xid in found.xids.values()}))
+                        found.limits.result({xid.gpu for xid in found.xids.values()}),
+                        found.quoted.result((xid.gpu, xid.code) for xid in found.xids.values()))
 
 
 def _has_start(log: str) -> bool:
@@ -180,11 +185,14 @@ class _Collector:
     lockups: Lockups = field(default_factory=Lockups)
     refusals: Refusals = field(default_factory=Refusals)
     memory: MemoryErrors = field(default_factory=MemoryErrors)
+    quoted: Quotations = field(default_factory=Quotations)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
     def feed(self, line: Line) -> None:
         text = line.text
+        if "NVRM: " in text and not text.startswith("NVRM: "):
+            self.quoted.feed(text)
         if text.startswith("NVRM: "):
             self._driver(line)
         elif text.startswith("nvidia-nvswitch"):
@@ -274,9 +282,3 @@ class _Collector:
         in_driver = bool(_DRIVER_TASK.match(key[0])) or bool(known and known.in_driver)
         self.hung[key] = HungTask(*key, seconds, line.when, in_driver)
         self._stack = (key, line.number + _STACK)
-
-
-def _address(text: str) -> str:
-    """Return an address with a domain of four digits: ``0000:01:00`` for ``00000000:01:00`` and ``0000:01:00``."""
-    domain, _, rest = text.lower().partition(":")
-    return f"{domain[-4:] if domain.startswith('0000') else domain}:{rest}"

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from itertools import islice
 from typing import Dict, List, Set, Tuple
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["LINE", "Link", "NcclLog", "parse_nccl"]
+__all__ = ["LINE", "Link", "NcclHost", "NcclLog", "hosts_of", "parse_nccl"]
 
 LINE = regex(r"(?:(?<=\s)|^|(?<=\)))(\S{1,200}?):(\d{1,8}):(\d{1,8}) \[(\d{1,4})\] "
              r"(?:\S{1,80}:\d{1,6} )?NCCL (INFO|WARN) ([^\n]*)", re.MULTILINE)
@@ -18,12 +19,16 @@ _LINK = regex(r"Channel (\d{1,3})(?:/\d{1,3})? : (\d{1,6})\[[0-9a-f]{1,10}\] -> 
               r"(?:\[(?:send|receive)\] )?via ([A-Z0-9]{2,12})(/[\w/().-]{0,60})?")
 _RING = regex(r"Channel (\d{1,3})/\d{1,3} : +((?:\d{1,6} +)+\d{1,6})\s*$")
 _COMM = regex(r"\brank (\d{1,6}) n[rR]anks (\d{1,6})(?: nNodes (\d{1,5}))?")
+_ID = regex(r"\bcommId (0x[0-9a-f]{1,16})\b")
+#: The host's name at the end of what stands before the process: other tools put theirs in front without a blank.
+_HOST = regex(r"[A-Za-z0-9][\w.-]{0,252}\Z")
 _COLL = regex(r"(\d{1,3}) coll channels")
 _SET = regex(r"(NCCL_[A-Z0-9_]{2,40}) set by environment to (\S{1,60}?)\.?(?:\s|$)")
 _APART = regex(r"P2P is disabled between (?:NVLINK )?connected GPUs (\d{1,6}) and (\d{1,6})")
 _VERSION = regex(r"NCCL version (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?:\+cuda(\d{1,2}\.\d{1,2}))?")
 _MOST = 400_000
 _WARNINGS = 8
+_HOSTS = 4096
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,48 @@ class NcclLog:
             return True
         a, b = self.hosts.get(link.a), self.hosts.get(link.b)
         return self.nodes == 1 or (a is not None and a == b)
+
+
+@dataclass
+class NcclHost:
+    """What a log tells of one machine's part. ``nodes``: of how many machines its largest job is, 0 where that is not
+    told; ``ids`` of communicators; ``size`` and ``ranks``: of its largest one, and those that ran here."""
+
+    lines: int = 0
+    nodes: int = 0
+    ids: Set[str] = field(default_factory=set)
+    size: int = 0
+    ranks: Set[int] = field(default_factory=set)
+
+    @property
+    def machines(self) -> int:
+        """``nodes``; 1 where every rank ran here."""
+        return self.nodes or int(0 < self.size <= len(self.ranks))
+
+
+def hosts_of(text: str, known: Dict[str, NcclHost]) -> List[str]:
+    """Add what the log tells of each machine to ``known``. Return the machines that it names. Never fails."""
+    named: Dict[str, None] = {}
+    for line in islice(LINE.finditer(text), _MOST):
+        name = _HOST.search(line.group(1))
+        if name is None or (name[0] not in known and len(known) >= _HOSTS):
+            continue
+        host = known.setdefault(name[0], NcclHost())
+        named.setdefault(name[0])
+        host.lines += 1
+        said = line.group(6)[:4000]
+        comm = _COMM.search(said)
+        if comm:
+            rank, size = int(comm.group(1)), int(comm.group(2))
+            if size > host.size:
+                host.size, host.ranks = size, set()
+            if size == host.size and len(host.ranks) < _HOSTS:
+                host.ranks.add(rank)
+            host.nodes = max(host.nodes, int(comm.group(3) or 0))
+        ids = _ID.search(said)
+        if ids and len(host.ids) < _HOSTS:
+            host.ids.add(ids.group(1))
+    return list(named)
 
 
 def parse_nccl(text: str) -> NcclLog:

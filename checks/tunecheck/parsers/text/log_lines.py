@@ -13,7 +13,7 @@ from itertools import islice
 from ...util.at_first_use import dataclass, regex
 from .repeats import counted
 
-__all__ = ["HEAD", "KEY", "LEFT_OUT", "MAX_CHARS", "Line", "begins", "bounded", "line", "lines", "span",
+__all__ = ["HEAD", "KEY", "LEFT_OUT", "MAX_CHARS", "NAMED", "Line", "begins", "bounded", "line", "lines", "span",
            "without_middle"]
 
 #: A log is judged by at most this much: its first MiB, where the boot is, and the rest from its end.
@@ -23,12 +23,16 @@ LEFT_OUT = "[tunecheck: the middle is left out here]"
 
 #: No message of interest is longer; printk itself ends at 1 KiB.
 _MAX_LINE = 2000
+#: Messages in one line.
+_MOST = 10_000
 
 # Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
 KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
             r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia"
             r"|probe with driver nvidia failed|nvidia: probe of |EDAC |pciehp: |ut of memory"
-            r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP|task:.{1,64}? state:"
+            r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP"
+            r"|detected (?:expedited )?stalls? on |\d-[.!A-Za-z0-9]{3,4}: \(|[=}] ?\d{1,9} jiffies"
+            r"|task:.{1,64}? state:"
             r"| change power state from |available PCIe bandwidth|nvidia [0-9a-f]{4}:")
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
@@ -48,6 +52,10 @@ _FOREIGN = regex(
 #: How the driver's messages begin; looked for where nobody knows what stands in front.
 _OURS = regex(r"NVRM: |nvidia-nvswitch\d{1,3}: SXid |Kernel panic - ")
 _FRONT = 300
+#: What only the driver says, with an address: it counts behind everything but another program's name and a quotation.
+NAMED = regex(r"NVRM: (?:Xid \((?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}[^)\n]{0,40}\): \d"
+              r"|GPU [0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]: [A-Za-z])"
+              r"|nvidia-nvswitch\d{1,3}: SXid \((?:PCI:)?[0-9a-fA-F]{4,8}:")
 #: The kernel's own time behind something that nobody knows: what is said of the driver's messages holds for all.
 _STAMP = regex(r"\[ {0,8}\d{1,9}\.\d{6}\] ")
 #: dmesg -H: each minute once, and then only how far a line is from the one before.
@@ -55,6 +63,18 @@ _MINUTE = regex(r"\[([^\W\d]{2,12}\.? {0,2}\d{1,2} \d\d:\d\d)\]")
 #: The name of a program in front of its message: "gpud[77]: ", "audit: ". The kernel's own names are none.
 _PROGRAM = regex(r"(?:^|\s)(?!kern|kmsg|dmesg|printk)[^\s:]{0,60}[A-Za-z)\]][^\s:]{0,60}: ")
 _QUOTES = "\"'`\u2018\u201c\u201e\u00ab(="
+#: The kernel's own marks right before a message; behind one of them the message would stand at once.
+_MARKS = regex(r"(?:(?:^|(?<=[\s\"'=|,]))kernel(?:\[\d{1,9}\])?: )?(?:\[ {0,8}\d{1,9}\.\d{1,9}\] ?)?\Z")
+_KERNEL = regex(r"(?:^|[\s\"'=|,])(?:kernel(?:\[\d{1,9}\])?: |\[ {0,8}\d{1,9}\.\d{1,9}\] )")
+#: Where a field of CSV, of key=value or of JSON begins; a sentence has a blank before its quotation mark.
+_FIELD = regex(r"(?:^\s*|[=,;|\t]|[\"'][,;:] *)\\?[\"']{1,2}\Z|\|[ \t]{0,9}[\"'`]\Z|[\w\"']=\Z")
+#: Who may write what he likes through the kernel.
+_AUDIT = regex(r"(?:^|[\s:=])audit(?:\[\d{1,9}\])?[:(]")
+#: A program and its process, as syslog has them; or a name at the end, with nothing but a time and a host before it.
+_PROCESS = regex(r"(?:^|\s)(?!kern|vmk)[^\s:\[\]]{1,60}\[\d{1,9}\]: ")
+_SPEAKER = regex(r"(?i)(?:^|\d\d:\d\d:\d\d\S{0,20}(?: [A-Z]{2,5})? )\s{0,9}(?:[^\s:]{1,255} )?"
+                 r"(?!kern|kmsg|dmesg|printk|vmk|klogd|xid|msg|message|text|log|line|emerg|alert|crit|err|warn|notice"
+                 r"|info|debug)[^\s:=\"|]{1,60}: \Z")
 
 
 @dataclass(frozen=True)
@@ -86,12 +106,31 @@ def lines(log: str) -> Iterator[Line]:
     # None of them is shorter; a log of nothing but short lines is passed over without a step for each.
     minute = ""
     for number, found in enumerate(re.finditer(r"[^\r\n]{16,}", log)):
-        raw = found.group()[:_MAX_LINE]
+        raw = _short(found.group())
         if raw[0] == "[" and (begun := _MINUTE.match(raw)):
             minute = begun[1]
         if KEY.search(raw):
             made = line(raw, number)
-            yield Line(number, minute, made.text, made.count) if minute and not made.when else made
+            made = Line(number, minute, made.text, made.count) if minute and not made.when else made
+            several = NAMED.match(made.text) is not None and found.group().count("NVRM: Xid (") > 1
+            yield from _each(found.group(), made) if several else (made,)
+
+
+def _short(raw: str) -> str:
+    """Return the beginning of a line, and of a long one the part where the driver speaks, too."""
+    if len(raw) <= _MAX_LINE or "NVRM: Xid (" in raw[:_MAX_LINE] or (place := raw.find("NVRM: Xid (")) < 0:
+        return raw[:_MAX_LINE]
+    return raw[:_FRONT] + raw[place - _FRONT:place + _MAX_LINE - 2 * _FRONT]
+
+
+def _each(raw: str, first: Line) -> Iterator[Line]:
+    """Yield the messages of the driver in one line: a paste may have lost the ends of its lines."""
+    begin = max(0, raw.find(first.text))
+    places = [found.start() for found in islice(NAMED.finditer(raw, begin), _MOST)]
+    for place, until in zip(places, [*places[1:], len(raw)], strict=True):
+        marks = _MARKS.search(raw, max(begin, place - _FRONT), place)
+        when = first.when if place == begin else _stamp(marks[0] if marks else "")
+        yield Line(first.number, when, raw[place:min(until, place + _MAX_LINE)].rstrip())
 
 
 def line(raw: str, number: int = 0) -> Line:
@@ -109,6 +148,11 @@ def line(raw: str, number: int = 0) -> Line:
     ours = _OURS.search(raw, end, end + _FRONT)
     if ours and ours.start() > end and _unknown_printer(raw[end:ours.start()]):
         end = ours.start()
+    elif not _by_kernel(raw[:end]) and (named := NAMED.search(raw, end)) and named.start() > end:
+        marks = _MARKS.search(raw, end, named.start())
+        begin = marks.start() if marks else named.start()
+        if _carries(raw[end:begin]):
+            when, end = when or _stamp(raw[begin:named.start()]), named.start()
     when = when.strip("[]").strip()
     # dmesg --reltime, -d: "+0.000005" is the time since the line before, and says nothing on its own.
     return Line(number, "" if when.lstrip("<").lstrip().startswith("+") else when, *counted(raw[end:]))
@@ -123,6 +167,23 @@ def _unknown_printer(front: str) -> bool:
     """Return whether ``front`` may stand in front of a kernel message: it holds no other program's name and does not
     end in a quotation mark."""
     return front.rstrip()[-1:] not in _QUOTES and _PROGRAM.search(front) is None
+
+
+def _by_kernel(front: str) -> bool:
+    """Return whether a known front ends with what the kernel's own messages have: seconds since boot, or its name."""
+    return front.rstrip().endswith(("]", "kernel:")) or _KERNEL.search(front) is not None
+
+
+def _carries(front: str) -> bool:
+    """Return whether ``front`` is what a shipper of logs, an export or a hypervisor puts before a message of the
+    driver: no other program's name, and no sentence that quotes it."""
+    if _KERNEL.search(front) or _AUDIT.search(front) or _PROCESS.search(front) or _SPEAKER.search(front):
+        return False
+    return front.rstrip()[-1:] not in _QUOTES or _FIELD.search(front) is not None
+
+
+def _stamp(marks: str) -> str:
+    return marks[marks.rfind("["):].strip("[] ") if marks.rstrip().endswith("]") else ""
 
 
 def span(log: str) -> tuple[str, str]:

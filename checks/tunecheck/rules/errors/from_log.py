@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...model.fact import Absence
-from ...model.finding import AS_ROOT, Finding
+from ...model.finding import AS_ROOT, Finding, Remedy
 from ...parsers.nvidia.driver_refusals import OPEN_REFUSED, OPEN_REQUIRED
 from ..codes import LOG_INCOMPLETE, LOG_UNREAD, OK
 from ..context import Case
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from ...parsers.kernel.kernel_log import KernelEvents
     from ...parsers.nvidia.driver_refusals import Unsupported
 
-__all__ = ["OPEN_REQUIRED", "aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log", "name",
-           "no_address", "not_driven", "nothing_logged", "only_log_incomplete", "unread"]
+__all__ = ["OPEN_REQUIRED", "aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log",
+           "name", "no_address", "not_driven", "nothing_logged", "only_log_incomplete", "quoted", "unread"]
 
+#: So many Xids are named.
+_QUOTED = 5
 #: Who handles PCIe errors, by the outcome of parsers/pci/osc.py; by every other outcome it is the firmware.
 _OWNER = {"kernel": "kernel", "disabled": "nobody", "unsupported": "nobody", "not asked": "nobody"}
 
@@ -65,6 +67,24 @@ def nothing_logged(case: Case, check: str, what: str) -> Finding:
         return Finding(check, OK, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
     return Finding(check, incomplete_code(case), "kernel log", "unknown", "behaviour",
                    f"no {what} {limits_of_log(case)}", evidence=source)
+
+
+def quoted(case: Case, check: str, code: int | None = None) -> Finding | None:
+    """The finding of Xids (of one ``code``) that a sentence or another program names, where a log is not complete: the
+    kernel's own lines may be missing. None where there is none."""
+    log = events(case)
+    told = [each for each in log.quoted if code in (None, each.code)] if log and not log.complete else []
+    if not told:
+        return None
+    shown = [f"Xid {each.code} of {each.gpu}" for each in told[:_QUOTED]]
+    more = f" and {len(told) - _QUOTED} more" if len(told) > _QUOTED else ""
+    return Finding(check, "quoted", "quoted", "unknown", "behaviour",
+                   f"{', '.join(shown)}{more}: a sentence or another program names it, and no line of the kernel "
+                   "here; whether it happened on this box is not told", ", ".join(shown), "no Xid since boot",
+                   (case.host.kernel.log.source,),
+                   Remedy.typed("what it means: `tunecheck explain xid:{code}`; what the kernel of the box said: "
+                                "`sudo journalctl -k -b -g Xid`",
+                                code=str(told[0].code)))
 
 
 def only_log_incomplete(finding: Finding) -> bool:

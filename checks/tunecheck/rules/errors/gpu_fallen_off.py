@@ -25,6 +25,7 @@ CODES = {
     "lost": "The driver or the kernel says without an Xid that a GPU does not answer any more.",
     "locked-up": "The driver's watchdog says that a GPU is probably locked up.",
     "needs-reset": "The driver says that a GPU requires a reset.",
+    "quoted": "A sentence or another program says that a GPU fell off the bus, and no line of the kernel that is here.",
 }
 _ID = CHECK.id
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
@@ -56,7 +57,10 @@ def judge(case: Case) -> Iterator[Finding]:
                       + ("" if current else ", before the driver was loaded again"), each.text,
                       "every GPU on the bus and at work", (case.host.kernel.log.source,),
                       _FIX if each.kind == "gone" else _RESET)
-    if not log.fallen and not silent:
+    quoted = from_log.quoted(case, _ID, 79)
+    if quoted:
+        yield quoted
+    elif not log.fallen and not silent:
         yield from_log.nothing_logged(case, _ID, "GPU that fell off the bus")
 
 

@@ -26,6 +26,8 @@ CODES = {
     "blocked": "A task was blocked (state D) in the kernel; the log does not show for how long.",
     "cpu-stuck-in-driver": "A CPU was stuck in the NVIDIA driver (soft or hard lockup).",
     "cpu-stuck": "A CPU was stuck in the kernel (soft or hard lockup).",
+    "cpu-stalled-in-driver": "RCU waited for a CPU that was in the NVIDIA driver (RCU stall).",
+    "cpu-stalled": "RCU waited for a CPU that did not get out of the kernel, or got no time (RCU stall).",
     "detector-off": "The kernel does not look for hung tasks.",
 }
 _ID = CHECK.id
@@ -80,6 +82,8 @@ def _blocked(case: Case, task: HungTask) -> Finding:
 
 
 def _stuck(case: Case, lockup: Lockup) -> Finding:
+    if lockup.rcu:
+        return _stalled(case, lockup)
     code, where = (("cpu-stuck-in-driver", "in the NVIDIA driver") if lockup.in_driver else
                    ("cpu-stuck", "in the kernel"))
     long = "without interrupts" if lockup.hard else f"for {lockup.seconds} s"
@@ -88,4 +92,17 @@ def _stuck(case: Case, lockup: Lockup) -> Finding:
                    "fail" if lockup.in_driver or lockup.hard else "warn", "behaviour",
                    f"CPU {lockup.cpu} was stuck {where} {long}{f' with {lockup.task}' if lockup.task else ''}{times}"
                    f"{from_log.at(lockup.last)}", long, "no CPU stuck since boot", (case.host.kernel.log.source,),
+                   _WEDGED if lockup.in_driver else _BUSY)
+
+
+def _stalled(case: Case, lockup: Lockup) -> Finding:
+    """The finding of an RCU stall. How long a jiffy is, the log does not say."""
+    code, where = (("cpu-stalled-in-driver", " in the NVIDIA driver") if lockup.in_driver else ("cpu-stalled", ""))
+    cpu = f"CPU {lockup.cpu}" if lockup.cpu >= 0 else "a CPU or task that the log does not name"
+    long = f" for {lockup.jiffies} jiffies" if lockup.jiffies else ""
+    times = f" {lockup.count} times, last" if lockup.count > 1 else ""
+    return Finding(_ID, code, f"CPU {lockup.cpu} RCU" if lockup.cpu >= 0 else "RCU",
+                   "fail" if lockup.in_driver else "warn", "behaviour",
+                   f"{cpu} held up RCU{long}{where} (RCU stall){times}{from_log.at(lockup.last)}",
+                   f"RCU stall{long}", "no CPU stuck since boot", (case.host.kernel.log.source,),
                    _WEDGED if lockup.in_driver else _BUSY)

@@ -21,6 +21,7 @@ CHECK = Check(
 )
 CODES = {
     "xid-N": "A GPU reported Xid N.",
+    "quoted": "A sentence or another program names an Xid, and no line of the kernel that is here.",
 }
 _ID = CHECK.id
 
@@ -33,7 +34,10 @@ def judge(case: Case) -> Iterator[Finding]:
     asked = {xid.gpu: xid for xid in log.xids if xid.recovery and xid.load == log.loads}
     for xid in log.xids:
         yield _judge(case, xid, asked.get(xid.gpu), xid.load == log.loads)
-    if not log.xids:
+    quoted = from_log.quoted(case, _ID)
+    if quoted:
+        yield quoted
+    elif not log.xids:
         yield from_log.nothing_logged(case, _ID, "Xid")
 
 

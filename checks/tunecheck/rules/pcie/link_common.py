@@ -14,7 +14,7 @@ from ...parsers.pci.switch_chips import EMULATED
 from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
 from .link_from_log import from_log
-from .link_from_smi import from_smi
+from .link_from_smi import from_smi, works
 
 __all__ = ["at_hops", "board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
 
@@ -71,14 +71,9 @@ def payload(chain: list[Device]) -> list[tuple[Device, int | None]]:
 
 
 def busy(case: Case, bdf: str) -> bool | None:
-    """Whether the GPU works now: at P0 to P2, and half loaded or at half of its power limit. None where that is not
-    known."""
+    """Whether the GPU works now, as `works` says it; None where nothing tells."""
     gpu = case.snapshot.nvml.value.gpu(bdf) if case.snapshot.nvml.value else None
-    state = gpu.number("pstate").value if gpu else None
-    if gpu is None or state is None:
-        return None
-    load, draw, limit = (gpu.number(key).value for key in ("utilization_gpu", "power_draw_mw", "power_limit_mw"))
-    return state <= 2 and ((load or 0) >= 50 or bool(draw and limit and 2 * draw >= limit))
+    return works(gpu) if gpu else None
 
 
 def board_gen(device: Device) -> int | None:

@@ -9,7 +9,7 @@ from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding, Place, Remedy
 from ..context import Case
 
-__all__ = ["from_smi"]
+__all__ = ["from_smi", "works"]
 
 #: Code, outcome, text, observed and expected value, remedy.
 _Judged = tuple[str, str, str, str, str, Remedy | None]
@@ -18,6 +18,18 @@ _OWN = "own-link-only"
 _ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
+
+
+def works(gpu: Gpu) -> bool | None:
+    """Return whether the GPU works now: at P0 to P2, and half loaded or at half of its power limit. None where that is
+    not known: at P0 without its load it may do both."""
+    state, load, draw, limit = (gpu.number(key).value for key in (
+        "pstate", "utilization_gpu", "power_draw_mw", "power_limit_mw"))
+    if state is None or state > 2:
+        return None if state is None else False
+    if (load or 0) >= 50 or (draw and limit and 2 * draw >= limit):
+        return True
+    return None if load is None else False
 
 
 def _width(gpu: Gpu) -> _Judged | None:
@@ -36,16 +48,16 @@ def _speed(gpu: Gpu) -> _Judged | None:
     """Judge the speed of the GPU's own link; None where it is not known. An idle link sleeps at 2.5 GT/s, so a low
     speed says something only of a GPU at work."""
     now, most, board = (gpu.number(key).value for key in ("link_gen", "link_gen_max", "link_gen_board"))
-    state, load = gpu.number("pstate").value, gpu.number("utilization_gpu").value
+    load = works(gpu)
     if now is None or most is None or not 0 < now <= 8 or not 0 < most <= 8:
         return None
     if board and most < board <= 8:
         text = f"its slot allows Gen{most}, the board can do Gen{board}"
         return "slower-than-board", "warn", text, f"Gen{most}", f"Gen{board}", _SPEED
-    if now < most and state is not None and state <= 2 and (load or 0) >= 50:
+    if now < most and load:
         text = f"under load its own link runs at Gen{now} of Gen{most}"
         return "slow-under-load", "fail", text, f"Gen{now}", f"Gen{most}", _SPEED
-    idle = ", idle" if now < most else ""
+    idle = "" if now >= most else ", idle" if load is False else "; whether it was under load is not told"
     text = f"its own link runs at Gen{now} of Gen{most}{idle}; {_ADD}"
     return _OWN, "unknown", text, f"Gen{now}", f"Gen{most} under load", None
 
