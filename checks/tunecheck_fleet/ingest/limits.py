@@ -30,6 +30,7 @@ class Why(Enum):
     NO_SNAPSHOT = "no-snapshot"
     NO_TIME = "no-time"
     TOO_COSTLY = "too-costly"
+    BUSY = "busy"
     NO_HOSTS = "no-hosts"
     NO_DISK = "no-disk"
     ENDING = "ending"
