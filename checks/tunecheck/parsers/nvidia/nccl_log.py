@@ -9,11 +9,14 @@ from dataclasses import field
 from typing import Dict, List, Set, Tuple
 
 from ...util.at_first_use import dataclass, regex
+from .nccl_failures import SIGN, kind_of, of_torch
 
-__all__ = ["LINE", "Link", "NcclLog", "parse_nccl"]
+__all__ = ["LINE", "MARK", "Link", "NcclLog", "parse_nccl"]
 
 LINE = regex(r"(?:(?<=\s)|^|(?<=\)))(\S{1,200}?):(\d{1,8}):(\d{1,8}) \[(\d{1,4})\] "
              r"(?:\S{1,80}:\d{1,6} )?NCCL (INFO|WARN) ([^\n]*)", re.MULTILINE)
+#: A line of NCCL's, or one of PyTorch's that says that NCCL failed.
+MARK = regex(f"{LINE.pattern}|{SIGN.pattern}", re.MULTILINE)
 _LINK = regex(r"Channel (\d{1,3})(?:/\d{1,3})? : (\d{1,6})\[[0-9a-f]{1,10}\] -> (\d{1,6})\[[0-9a-f]{1,10}\] "
               r"(?:\[(?:send|receive)\] )?via ([A-Z0-9]{2,12})(/[\w/().-]{0,60})?")
 _RING = regex(r"Channel (\d{1,3})/\d{1,3} : +((?:\d{1,6} +)+\d{1,6})\s*$")
@@ -23,7 +26,7 @@ _SET = regex(r"(NCCL_[A-Z0-9_]{2,40}) set by environment to (\S{1,60}?)\.?(?:\s|
 _APART = regex(r"P2P is disabled between (?:NVLINK )?connected GPUs (\d{1,6}) and (\d{1,6})")
 _VERSION = regex(r"NCCL version (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?:\+cuda(\d{1,2}\.\d{1,2}))?")
 _MOST = 400_000
-_WARNINGS = 8
+_WARNINGS = 40
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,23 @@ def parse_nccl(text: str) -> NcclLog:
             break
         said = line.group(6)[:4000]
         if line.group(5) == "WARN":
-            if said.strip() and said.strip()[:200] not in result.warnings and len(result.warnings) < _WARNINGS:
-                result.warnings.append(said.strip()[:200])
+            _warned(result, said.strip()[:200])
             found = _APART.search(said)
             if found:
                 _parted(result, found)
             continue
         _info(result, said, line.group(1))
+    for told in of_torch(text):
+        _warned(result, told[:200])
+    result.warnings.sort(key=lambda line: not kind_of(line))
     return result
+
+
+def _warned(result: NcclLog, line: str) -> None:
+    """Keep a warning once. One that says that something broke is kept however many others there are."""
+    if line and line not in result.warnings and (len(result.warnings) < _WARNINGS or (
+            len(result.warnings) < 2 * _WARNINGS and kind_of(line))):
+        result.warnings.append(line)
 
 
 def _info(result: NcclLog, said: str, host: str) -> None:
