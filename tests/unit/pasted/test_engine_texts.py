@@ -27,6 +27,8 @@ def test_processes_of_an_engine_are_no_log_of_it(name: str) -> None:
     ("[2026-03-04 05:06:07 TP0] Error 802: system not yet initialized", "SGLang", ["not ready"]),
     ("[2026-03-04 05:06:07 DP0 TP0] Custom allreduce is disabled because your platform lacks GPU P2P capability",
      "SGLang", ["p2p refused"]),
+    ("(Worker_TP1 pid=5) [rank1]:[E1124 03:12:01.1 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective "
+     "operation timeout: WorkNCCL(SeqNum=1234)", "vLLM", ["collective timeout"]),
     ("[2026-03-04 05:06:07 TP3] RuntimeError: CUDA error: misaligned address", "SGLang", ["cuda error"]),
     ("[2026-03-04 05:06:07] SIGQUIT received. signum=None, frame=None.", "SGLang", ["worker died"]),
     ("vllm.engine.async_llm_engine.AsyncEngineDeadError: Background loop has errored already.", "vLLM",

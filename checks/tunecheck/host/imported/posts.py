@@ -41,7 +41,7 @@ _SIGNS: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
      lambda head: _FAILED.search(head)),
     ("lspci -v", ("Region 1: Memory",), lambda head: _REGION.search(head)),
     ("lspci -t", ("]-+-", "]--"), _of("pci.lspci_tree", "START")),
-    ("NCCL log", (" NCCL ", "ProcessGroupNCCL", "DistBackendError"), _of("nvidia.nccl_log", "MARK")),
+    ("NCCL log", (" NCCL ",), _of("nvidia.nccl_log", "LINE")),
     ("nccl-tests", ("# nThread", "# nccl-tests", " Pid "), _of("nvidia.nccl_tests", "START")),
     ("p2pBandwidthLatencyTest", ("P2P",), _of("nvidia.bench_grids", "LATENCY_TEST")),
     ("nvbandwidth", ("nvbandwidth", "_memcpy_"), _of("nvidia.bench_grids", "BANDWIDTH")),

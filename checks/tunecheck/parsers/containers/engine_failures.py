@@ -23,6 +23,8 @@ _KINDS: "Tuple[Tuple[str, Tuple[str, ...], str], ...]" = (
      r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS"),
     ("launch failure", ("unspecified launch failure", "launchfailure", "launch_failed"),
      r"unspecified launch failure|cudaErrorLaunchFailure|CUDA_ERROR_LAUNCH_FAILED"),
+    ("collective timeout", ("collective operation timeout", "nccl operations have failed", "distbackenderror"),
+     r"Watchdog caught collective operation timeout|NCCL operations have failed or timed out|DistBackendError: NCCL"),
     ("cuda error", ("cuda error", "cuda_error", "cuda failure", "cublas_status", "cudnn_status", "device-side assert"),
      r"CUDA (?:runtime |driver )?(?:error|failure)(?: \d{1,4}| \([^)\n]{1,200}\))?\s?[:=]"
      rf"{_ELSEWHERE} ?\S|device-side assert triggered"

@@ -8,11 +8,8 @@ from typing import Iterator
 
 from ...util.at_first_use import regex
 
-__all__ = ["SIGN", "kind_of", "of_torch"]
+__all__ = ["kind_of", "of_torch"]
 
-#: A line of PyTorch, also where no line of NCCL's is there.
-SIGN = regex(r"ProcessGroupNCCL\.cpp:\d{1,5}\][^\n]{0,80}?(?:Watchdog|watchdog|Heartbeat|heartbeat|NCCL operations)"
-             r"|DistBackendError: NCCL error")
 _OF_TORCH = regex(r"ProcessGroupNCCL\.cpp:\d{1,5}\] ?([^\n]{1,2000})|(DistBackendError: NCCL error[^\n]{0,2000})"
                   r"|^[ \t]*(nccl(?:RemoteError|SystemError|UnhandledCudaError|InternalError): [^\n]{0,400})",
                   re.MULTILINE)

@@ -9,14 +9,12 @@ from dataclasses import field
 from typing import Dict, List, Set, Tuple
 
 from ...util.at_first_use import dataclass, regex
-from .nccl_failures import SIGN, kind_of, of_torch
+from .nccl_failures import kind_of, of_torch
 
-__all__ = ["LINE", "MARK", "Link", "NcclLog", "parse_nccl"]
+__all__ = ["LINE", "Link", "NcclLog", "parse_nccl"]
 
 LINE = regex(r"(?:(?<=\s)|^|(?<=\)))(\S{1,200}?):(\d{1,8}):(\d{1,8}) \[(\d{1,4})\] "
              r"(?:\S{1,80}:\d{1,6} )?NCCL (INFO|WARN) ([^\n]*)", re.MULTILINE)
-#: A line of NCCL's, or one of PyTorch's that says that NCCL failed.
-MARK = regex(f"{LINE.pattern}|{SIGN.pattern}", re.MULTILINE)
 _LINK = regex(r"Channel (\d{1,3})(?:/\d{1,3})? : (\d{1,6})\[[0-9a-f]{1,10}\] -> (\d{1,6})\[[0-9a-f]{1,10}\] "
               r"(?:\[(?:send|receive)\] )?via ([A-Z0-9]{2,12})(/[\w/().-]{0,60})?")
 _RING = regex(r"Channel (\d{1,3})/\d{1,3} : +((?:\d{1,6} +)+\d{1,6})\s*$")

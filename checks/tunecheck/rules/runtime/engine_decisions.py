@@ -31,6 +31,7 @@ CODES = {
     "uncorrectable-ecc": "CUDA met an error of memory or NVLink that cannot be corrected.",
     "illegal-access": "A kernel accessed memory that is not its own.",
     "launch-failure": "A kernel failed on the GPU, and CUDA does not say why.",
+    "collective-timeout": "A collective of NCCL failed or did not end in its time.",
     "cuda-error": "CUDA, cuBLAS or cuDNN failed in another way.",
     "watchdog": "The engine's own watchdog ended it: a step did not come to its end.",
     "worker-died": "A process of the engine died or did not start.",
@@ -83,6 +84,7 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "illegal access": ("fail", "a kernel accessed memory that is not its own, and CUDA is lost for that process",
                        _KERNELS),
     "launch failure": ("fail", "a kernel failed on the GPU, and CUDA is lost for that process", _KERNELS),
+    "collective timeout": ("fail", "a collective of NCCL failed, or did not end in its time", _HANG),
     "cuda error": ("fail", "CUDA or a library of it failed", _KERNELS),
     "watchdog": ("fail", "its watchdog ran out, as a step did not come to its end", _HANG),
     "worker died": ("fail", "a process of it died or did not start", _ABOVE),
@@ -92,8 +94,8 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
 #: Those that a repair of peer access mends; the engine keeps the old answer.
 _OF_PEERS = ("p2p refused", "setup failed")
 #: What ended the engine: the words of its log are shown.
-_ENDS = ("uncorrectable ecc", "illegal access", "launch failure", "cuda error", "watchdog", "worker died",
-         "engine died", "hanging")
+_ENDS = ("uncorrectable ecc", "illegal access", "launch failure", "collective timeout", "cuda error", "watchdog",
+         "worker died", "engine died", "hanging")
 _EXPECTED = {**dict.fromkeys(_ENDS, "an engine that runs"), "not ready": "CUDA that starts",
              "out of memory": "memory for what the engine was told to load"}
 
