@@ -180,6 +180,18 @@ def test_nvlinks_of_the_drivers_table(tmp_path: Path, name: str) -> None:
     assert not [each for each in found if each.id in ("fabric-state", "fabric-manager") and each.outcome == "pass"]
 
 
+@pytest.mark.parametrize(("words", "gpus", "odd"), [
+    (("NV18",) * 27 + ("NV17",), 8, ["GPU6-GPU7"]), (("NV17", *("NV18",) * 26, "NV16"), 8, ["GPU0-GPU1, GPU6-GPU7"]),
+    (("NV8",) * 27 + ("NV7",), 8, ["GPU6-GPU7"]), (("NV4",) * 5 + ("NV3",), 4, ["GPU2-GPU3"]),
+    (("NV18", "NV18", "NV17"), 3, ["GPU1-GPU2"]), (("NV2", "NV2", "NV1"), 3, []),
+    (("NV1", "NV2", "NV2", "NV1", "NV2", "NV1"), 4, []), (("NV4",) * 5 + ("NODE",), 4, [])])
+def test_a_pair_with_fewer_links_than_the_others(tmp_path: Path, words: tuple[str, ...], gpus: int,
+                                                 odd: list[str]) -> None:
+    found = [each for each in told(tmp_path, relations(*words, gpus=gpus)) if each.id == "fabric-state"]
+    assert [each.subject for each in found if each.code == "odd-pair" and each.outcome == "warn"] == odd
+    assert not [each for each in found if each.outcome in ("fail", "pass")]
+
+
 def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:
     links = "".join(f"\t Link {number}: 53.125 GB/s\n" for number in range(18))
     first, second = LISTED.splitlines()
