@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError
+from tunecheck.host.foreign import Bounds, Confined, DefectError, ExceededError, Limit
 from tunecheck.model.command import Command
 
 from .model import Answer, Change, Incident, Problem, Seen
@@ -21,7 +21,7 @@ __all__ = ["Judge"]
 
 _LENGTH = struct.Struct("!I")
 #: The slowest honest snapshot takes a fiftieth of it.
-_BOUNDS = Bounds(wall=10.0)
+_BOUNDS = Bounds(wall=10.0, most=120.0)
 _CHANGE = [item.name for item in fields(Change)]
 _APART = ("problems", "changes", "incidents", "document")
 _PLAIN = [item.name for item in fields(Seen) if item.name not in _APART]
@@ -49,7 +49,7 @@ class Judge:
         try:
             found = self._child.ask(_LENGTH.pack(len(head)) + head + answer.content)
         except (ExceededError, DefectError) as error:
-            return Seen(answer.host, answer.group, "garbled", f"refused: {error}")
+            return Seen(answer.host, answer.group, "garbled", _why(error))
         plain, document = _parted(found)
         problems = tuple(map(_problem, plain.pop("problems")))
         changes = tuple(Change(*each) for each in plain.pop("changes"))
@@ -73,6 +73,12 @@ class Judge:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _why(error: ExceededError | DefectError) -> str:
+    """Return the reason of a row. The answer is not blamed where this machine is why."""
+    mine = isinstance(error, ExceededError) and error.limit in (Limit.WALL, Limit.BUSY, Limit.KILLED)
+    return f"not judged: {error}" if mine else f"refused: {error}"
 
 
 def _problem(item: dict[str, Any]) -> Problem:

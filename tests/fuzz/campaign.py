@@ -278,7 +278,7 @@ def _campaign(target: str, seconds: float, seed: int, start: int) -> dict[str, A
         return json.dumps(_run(target, first, last, seed)).encode()
 
     until, number = time.monotonic() + seconds, start
-    with Confined(answer, Bounds(cpu=600, wall=3600.0), foreground=True) as child:
+    with Confined(answer, Bounds(cpu=600, wall=3600.0, most=7200.0), foreground=True) as child:
         while time.monotonic() < until:
             last = number + _BATCH[target]
             try:

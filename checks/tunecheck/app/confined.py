@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import errors
-from ..errors import Flaw, Misuse, SpecError, TunecheckError, UsageError
+from ..errors import Flaw, Misuse, ProbeError, SpecError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
-    from ..host.foreign import Bounds
+    from ..host.foreign import Bounds, ExceededError
 
 __all__ = ["apart"]
 
@@ -29,7 +29,8 @@ def _bounds() -> Bounds:
     from ..host.foreign import Bounds
 
     usual, started = Bounds(), min(5.0, time.process_time())
-    return replace(usual, cpu=max(usual.cpu, int(12 * started)), wall=max(usual.wall, 60 * started))
+    return replace(usual, cpu=max(usual.cpu, int(12 * started)), wall=max(usual.wall, 60 * started),
+                   most=max(usual.most, 1200 * started))
 
 
 def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
@@ -57,9 +58,7 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
         try:
             found = json.loads(child.ask())
         except ExceededError as error:
-            raise UsageError(f"{path}: refused: {error}; it is too long, or damaged. Of a long log give the newest "
-                             "part (tail -c 4M FILE) and its first lines (head -n 2000 FILE), each in a file of one "
-                             "folder; if this one is short, report it with the file", error.limit) from None
+            raise _too_much(path, error) from None
         except DefectError as error:
             raise UsageError(f"{path}: not usable: {error}; its parts do not fit together. If they should, report it "
                              "with the file", Damage.CONTRADICTS) from None
@@ -71,6 +70,18 @@ def apart(path: str, work: Callable[[Callable[[str], None]], bytes]) -> bytes:
         raise SpecError(found["problems"], _heard(found["flaw"]))
     kind = getattr(errors, found["error"], UsageError)
     raise kind(found["problems"][0], _heard(found["flaw"]))
+
+
+def _too_much(path: str, error: ExceededError) -> TunecheckError:
+    """Return the error for what went beyond a limit. A ProbeError where the machine is why, and not the file."""
+    from ..host.foreign import Limit
+
+    if error.limit in (Limit.WALL, Limit.BUSY, Limit.KILLED, Limit.ENDING):
+        return ProbeError(f"{path}: not judged: {error}. That says nothing about its content: try again, or on another "
+                          "machine", error.limit)
+    return UsageError(f"{path}: refused: {error}; it is too long, or damaged. Of a long log give the newest part (tail "
+                      "-c 4M FILE) and its first lines (head -n 2000 FILE), each in a file of one folder; if this one "
+                      "is short, report it with the file", error.limit)
 
 
 def _said(flaw: Enum | None) -> list[str] | None:

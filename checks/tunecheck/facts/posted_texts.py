@@ -168,10 +168,11 @@ def _letters(host: Host, letter: str) -> Mapping[tuple[int, int], str] | None:
 
 def _nccl(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     """Read the logs of NCCL as one log: every rank may have written its own file."""
+    from ..parsers.nvidia.nccl_failures import kind_of
     from ..parsers.nvidia.nccl_log import parse_nccl
 
     log = parse_nccl("\n".join(texts))
-    if not log.version and not log.links and not log.ranks:
+    if not log.version and not log.links and not log.ranks and not any(map(kind_of, log.warnings)):
         return
     channels = tuple(Channel(link.a, link.b, link.way, link.how, len(numbers), log.one_host(link))
                      for link, numbers in sorted(log.links.items(), key=lambda item: (item[0].a, item[0].b,

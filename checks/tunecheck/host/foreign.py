@@ -17,7 +17,6 @@ import signal
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable
 from enum import Enum
 
@@ -25,6 +24,7 @@ from ..errors import ProbeError
 from ..util.at_first_use import dataclass
 from ..util.tied import fork
 from .child import Child, let_go_of_everything_but
+from .patience import BusyError, Patience, WaitedError
 
 __all__ = ["Bounds", "Confined", "DefectError", "ExceededError", "Limit"]
 
@@ -34,11 +34,13 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits of one request. ``cpu``: seconds of processor time, and up to one more; ``wall``: seconds until its
-    answer; ``memory``: bytes beyond those that the child starts with; ``answer``: bytes."""
+    """The limits of one request. ``cpu``: seconds of processor time, and up to one more; ``wall``: seconds in which it
+    waits for something other than a processor; ``most``: seconds until its answer, on the busiest machine; ``memory``:
+    bytes beyond those that the child starts with; ``answer``: bytes."""
 
     cpu: int = 4
     wall: float = 30.0
+    most: float = 600.0
     memory: int = 224 << 20
     answer: int = 64 << 20
 
@@ -47,10 +49,13 @@ class Limit(Enum):
     """Which limit a request went beyond."""
 
     CPU = "cpu"
+    #: It waited for a disk or the network.
     WALL = "wall"
+    #: The machine had no processor for it.
+    BUSY = "busy"
     MEMORY = "memory"
     ANSWER = "answer"
-    #: Killed: too slow, or the machine is out of memory.
+    #: Killed by somebody else: mostly the machine is out of memory.
     KILLED = "killed"
     #: A signal of its own: too much memory, or a parser that failed.
     CRASHED = "crashed"
@@ -98,16 +103,21 @@ class Confined:
             if self._ended:
                 raise ExceededError(Limit.ENDING, "this process is ending")
             child, connection = self._worker or self._start()
-            until = time.monotonic() + self.bounds.wall
+            patience = Patience(child.pid, self.bounds.wall, self.bounds.most)
             try:
-                _send(connection, _HEADER.pack(b"?", len(request)) + request, until)
-                verdict, length = _HEADER.unpack(_receive(connection, _HEADER.size, until))
+                _send(connection, _HEADER.pack(b"?", len(request)) + request, patience)
+                verdict, length = _HEADER.unpack(_receive(connection, _HEADER.size, patience))
                 if length > self.bounds.answer:
                     raise ExceededError(Limit.ANSWER, f"its answer is larger than {self.bounds.answer >> 20} MiB")
-                found = _receive(connection, length, until)
-            except TimeoutError:
+                found = _receive(connection, length, patience)
+            except WaitedError:
                 self._end()
-                raise ExceededError(Limit.WALL, f"it takes longer than {self.bounds.wall:g} s") from None
+                raise ExceededError(Limit.WALL, f"it waited for {self.bounds.wall:g} s, and not for a processor: a "
+                                    "disk or network share is slow or dead") from None
+            except BusyError as error:
+                self._end()
+                raise ExceededError(Limit.BUSY, f"it got {error.got:.1f} s of processor time in "
+                                    f"{self.bounds.most:g} s: this machine is busy") from None
             except (OSError, EOFError):
                 raise self._fate(child) from None
             except BaseException:
@@ -153,8 +163,8 @@ class Confined:
         if status == -signal.SIGXCPU:
             return ExceededError(Limit.CPU, f"it needs more than {self.bounds.cpu} s of processor time")
         if status in (-signal.SIGKILL, -signal.SIGALRM):
-            return ExceededError(Limit.KILLED,
-                                 f"it takes longer than {self.bounds.wall:g} s, or the machine is out of memory")
+            return ExceededError(Limit.KILLED, f"its process was ended by signal {-status}: mostly this machine is out "
+                                 "of memory (sudo dmesg | grep -i oom)")
         if status in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
             return ExceededError(Limit.CRASHED, f"{self._memory()}, or its parser failed (signal {-status})")
         return DefectError(f"its process ended ({status})")
@@ -184,17 +194,17 @@ class Confined:
             child.kill()
 
 
-def _send(connection: socket.socket, data: bytes, until: float) -> None:
+def _send(connection: socket.socket, data: bytes, patience: Patience) -> None:
     left = memoryview(data)
     while left:
-        _wait(connection, select.POLLOUT, until)
+        _wait(connection, select.POLLOUT, patience)
         left = left[connection.send(left):]
 
 
-def _receive(connection: socket.socket, length: int, until: float) -> bytes:
+def _receive(connection: socket.socket, length: int, patience: Patience) -> bytes:
     found = bytearray()
     while len(found) < length:
-        _wait(connection, select.POLLIN, until)
+        _wait(connection, select.POLLIN, patience)
         block = connection.recv(min(length - len(found), 1 << 20))
         if not block:
             raise EOFError
@@ -202,12 +212,11 @@ def _receive(connection: socket.socket, length: int, until: float) -> bytes:
     return bytes(found)
 
 
-def _wait(connection: socket.socket, event: int, until: float) -> None:
+def _wait(connection: socket.socket, event: int, patience: Patience) -> None:
     poller = select.poll()
     poller.register(connection, event)
-    left = until - time.monotonic()
-    if left <= 0 or not poller.poll(left * 1000):
-        raise TimeoutError
+    while not poller.poll(patience.tick() * 1000):
+        patience.look()
 
 
 def _child(connection: socket.socket, answer: Callable[[bytes], bytes], bounds: Bounds, parent: int,

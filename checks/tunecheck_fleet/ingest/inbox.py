@@ -36,7 +36,7 @@ __all__ = ["CHECKERS", "Inbox", "Waiting"]
 
 #: Bodies that are checked at the same time, each in a child of its own.
 CHECKERS = 2
-_BOUNDS = Bounds(cpu=1, memory=128 << 20, answer=1 << 20)
+_BOUNDS = Bounds(cpu=1, most=60.0, memory=128 << 20, answer=1 << 20)
 
 #: As packed() writes it, and nothing else that a parser of dates would take.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -209,10 +209,9 @@ class Inbox:
         except ExceededError as error:
             if self._ending:
                 raise Refusal(503, Why.ENDING, "the receiver is being ended; try again", 5) from None
-            if error.limit is Limit.WALL:
+            if error.limit in (Limit.WALL, Limit.BUSY):
                 # What a body costs is processor time, which has a limit of its own.
-                raise Refusal(503, Why.BUSY, "the receiver's machine is too busy to check it now; try again", 5
-                              ) from None
+                raise Refusal(503, Why.BUSY, f"not checked: {error}; try again", 5) from None
             raise Refusal(422, Why.TOO_COSTLY, f"refused: {error}; no box's snapshot is so costly", costly=True
                           ) from None
         except DefectError:

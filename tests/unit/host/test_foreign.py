@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -29,7 +31,30 @@ def answer(request: bytes) -> bytes:
         return {}[request]  # type: ignore[no-any-return]
     if request == b"killed":
         os.kill(os.getpid(), 9)
+    if request == b"slow":      # 0.1 s of work on a processor that others have
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        os.nice(10)
+        until = time.process_time() + 0.1
+        while time.process_time() < until:
+            pass
     return request[::-1]
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Four processes that want all of the first processor."""
+    spin = ("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nprint(flush=True)\n"
+            f"while os.getppid() == {os.getpid()}: pass")
+    spinners = [subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE) for _ in range(4)]
+    try:
+        for each in spinners:
+            assert each.stdout is not None
+            each.stdout.readline()
+        yield
+    finally:
+        for each in spinners:
+            each.kill()
+            each.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +66,7 @@ def child() -> Iterator[Confined]:
 @pytest.mark.parametrize(("request_", "limits", "value"), [
     (b"cpu", {Limit.CPU}, " 1 s"), (b"regex", {Limit.CPU}, " 1 s"),
     (b"memory", {Limit.MEMORY, Limit.CRASHED}, " 64 MiB"), (b"large", {Limit.ANSWER}, " 1 MiB"),
-    (b"killed", {Limit.KILLED}, " 90 s")])
+    (b"killed", {Limit.KILLED}, "signal 9")])
 def test_what_is_too_much_is_refused_and_the_next_is_answered(child: Confined, request_: bytes, limits: set[Limit],
                                                               value: str) -> None:
     with pytest.raises(ExceededError, match=value) as refused:
@@ -70,6 +95,21 @@ def test_another_thread_ends_it_at_once() -> None:
         assert time.monotonic() - begun < 10
         with pytest.raises(ExceededError):
             found.ask(b"abc")
+
+
+def test_waiting_for_a_processor_is_not_counted(busy: None) -> None:
+    begun = time.monotonic()
+    with Confined(answer, Bounds(wall=0.2)) as found:
+        assert found.ask(b"slow") == b"wols"
+    assert time.monotonic() - begun > 0.5
+
+
+def test_a_busy_machine_is_named(busy: None) -> None:
+    with Confined(answer, Bounds(wall=0.2, most=0.4)) as found:
+        with pytest.raises(ExceededError, match=r"0\.[01] s of processor time in 0\.4 s: .* busy") as refused:
+            found.ask(b"slow")
+        assert refused.value.limit is Limit.BUSY
+        assert found.ask(b"abc") == b"cba"
 
 
 def test_no_process_left_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,6 +180,18 @@ def test_nvlinks_of_the_drivers_table(tmp_path: Path, name: str) -> None:
     assert not [each for each in found if each.id in ("fabric-state", "fabric-manager") and each.outcome == "pass"]
 
 
+@pytest.mark.parametrize(("words", "gpus", "odd"), [
+    (("NV18",) * 27 + ("NV17",), 8, ["GPU6-GPU7"]), (("NV17", *("NV18",) * 26, "NV16"), 8, ["GPU0-GPU1, GPU6-GPU7"]),
+    (("NV8",) * 27 + ("NV7",), 8, ["GPU6-GPU7"]), (("NV4",) * 5 + ("NV3",), 4, ["GPU2-GPU3"]),
+    (("NV18", "NV18", "NV17"), 3, ["GPU1-GPU2"]), (("NV2", "NV2", "NV1"), 3, []),
+    (("NV1", "NV2", "NV2", "NV1", "NV2", "NV1"), 4, []), (("NV4",) * 5 + ("NODE",), 4, [])])
+def test_a_pair_with_fewer_links_than_the_others(tmp_path: Path, words: tuple[str, ...], gpus: int,
+                                                 odd: list[str]) -> None:
+    found = [each for each in told(tmp_path, relations(*words, gpus=gpus)) if each.id == "fabric-state"]
+    assert [each.subject for each in found if each.code == "odd-pair" and each.outcome == "warn"] == odd
+    assert not [each for each in found if each.outcome in ("fail", "pass")]
+
+
 def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:
     links = "".join(f"\t Link {number}: 53.125 GB/s\n" for number in range(18))
     first, second = LISTED.splitlines()
@@ -262,3 +274,16 @@ def test_mixed_models_are_named_with_their_counts(tmp_path: Path) -> None:
     assert "2 x NVIDIA RTX PRO 6000 Bl..." in found.text and "1 x NVIDIA H200" in found.text
     lines = drafted(gather(load_import(str(tmp_path)), None, True)).observations
     assert any("2 x NVIDIA RTX PRO 6000 Bl..." in line and "1 x NVIDIA H200" in line for line in lines)
+
+
+@pytest.mark.parametrize(("lines", "said"), [
+    ("\t Link 1: Replay Errors: 1233\n\t Link 1: Recovery Errors: 0\n\t Link 1: CRC Errors: 99281\n",
+     "GPU0 link 1: 1233 Replay Errors, GPU0 link 1: 99281 CRC Errors"),
+    ("\t Link 0: Symbol Errors: 2\n\t Link 0: Link recovery failed events: 3\n\t Link 0: FEC Errors - 0: 9999\n",
+     "GPU0 link 0: 2 Symbol Errors, GPU0 link 0: 3 Link recovery failed events"),
+    ("\t Link 0: CRC Errors: 0\n", "all are 0"), ("", ""), ("\t Link 0: 26.562 GB/s\n", "")])
+def test_the_counters_of_nvlinks_do_not_vanish(tmp_path: Path, lines: str, said: str) -> None:
+    (tmp_path / "a").write_text("GPU 0: NVIDIA H100 (UUID: GPU-1f4c1c7a-26f3-7c0b-8a63-111111111111)\n" + lines)
+    kinds = load_import(str(tmp_path / "a")).origins
+    told = [kind.partition("not judged: ")[2] for kind in kinds if "nvlink -e" in kind]
+    assert told == ([said] if said else [])

@@ -27,11 +27,28 @@ def test_processes_of_an_engine_are_no_log_of_it(name: str) -> None:
     ("[2026-03-04 05:06:07 TP0] Error 802: system not yet initialized", "SGLang", ["not ready"]),
     ("[2026-03-04 05:06:07 DP0 TP0] Custom allreduce is disabled because your platform lacks GPU P2P capability",
      "SGLang", ["p2p refused"]),
+    ("(Worker_TP1 pid=5) [rank1]:[E1124 03:12:01.1 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective "
+     "operation timeout: WorkNCCL(SeqNum=1234)", "vLLM", ["collective timeout"]),
+    ("[2026-03-04 05:06:07 TP3] RuntimeError: CUDA error: misaligned address", "SGLang", ["cuda error"]),
+    ("[2026-03-04 05:06:07] SIGQUIT received. signum=None, frame=None.", "SGLang", ["worker died"]),
+    ("vllm.engine.async_llm_engine.AsyncEngineDeadError: Background loop has errored already.", "vLLM",
+     ["engine died"]),
+    ("ERROR 03-04 05:06:07 [core.py:1] TimeoutError: RPC call to execute_model timed out.", "vLLM", ["hanging"]),
+    ("ERROR 03-04 05:06:07 [m.py:1] Worker proc VllmWorker-1 died unexpectedly", "vLLM", ["worker died"]),
+    ("(Worker_TP0 pid=5) INFO 03-04 05:06:07 [x.py:1] vLLM is using nccl==2.27.3 watchdog_timeout=300, WorkerProc up",
+     "vLLM", []),
 ])
 def test_one_line_of_an_engine_is_a_log_of_it(line: str, engine: str, found: list[str], tmp_path: Path) -> None:
     (tmp_path / "a").write_text(line + "\n")
     (log,) = gather(load_import(str(tmp_path / "a")), None, True).posted.engines
     assert (log.engine, [each.kind for each in log.decisions]) == (engine, found)
+
+
+def test_the_end_of_a_long_log_is_read(tmp_path: Path) -> None:
+    line = "INFO 03-04 05:06:07 [loggers.py:1] Avg generation throughput: 1.0 tokens/s, Running: 1 reqs\n"
+    (tmp_path / "a").write_text(line * 100_000 + "ERROR 03-04 05:06:07 [core.py:1] EngineDeadError: it ended\n")
+    (log,) = gather(load_import(str(tmp_path / "a")), None, True).posted.engines
+    assert [each.kind for each in log.decisions] == ["engine died"]
 
 
 _GERMAN = ("Architektur:                x86_64\nCPU(s):                     8\nListe der Online-CPU(s):    0-7\n"

@@ -1,4 +1,5 @@
-"""What vLLM and SGLang say at start-up about driver, peer access and all-reduce: their decisions, each with its reason.
+"""What vLLM and SGLang say at start-up about driver, peer access and all-reduce: their decisions, each with its reason,
+and what ended them later (engine_failures.py).
 Wordings of vLLM 0.4 to 0.28 and SGLang 0.3 to 0.5 (custom_all_reduce.py, symm_mem.py, pynccl.py of both)."""
 
 from __future__ import annotations
@@ -7,11 +8,13 @@ import re
 from typing import Tuple
 
 from ...util.at_first_use import dataclass, regex
+from .engine_failures import failures
 
 __all__ = ["MARK", "Decision", "EngineLog", "parse_engine"]
 
-MARK = regex(r"custom.?all.?reduce|is using nccl==|SymmMemCommunicator|LLM engine \(v|sglang[./]|SGLang|vllm[./ ]|"
-             r"Init torch distributed|\((?:EngineCore|Worker|APIServer)\w{0,20} pid=\d"
+MARK = regex(r"custom.?all.?reduce|is using nccl==|SymmMemCommunicator|LLM engine \(v|sglang[./]|SGLang|vllm[./ ]"
+             r"|Init torch distributed|EngineDeadError|SIGQUIT received\. signum"
+             r"|\((?:EngineCore|Worker|APIServer)\w{0,20} pid=\d"
              r"|(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[\w{1,60}\.py:"
              r"|\[\d{4}-\d\d-\d\d [\d:]{8}(?: DP\d{1,4})? TP\d{1,4}[^\]\n]{0,20}\] ", re.IGNORECASE)
 _LINES = regex(r"^.*(?:[Cc]ustom.?all.?[Rr]educe|custom_all_reduce|SymmMemCommunicator|nccl==|P2P|server_args=|"
@@ -37,7 +40,7 @@ _TEXTS = {kind: regex(words, re.IGNORECASE) for kind, words in _WORDS}
 _ANYWHERE = ("by option", "mismatch", "driver old", "not ready", "out of memory")
 _VLLM = regex(r"LLM engine \(v([\w.+-]{1,40})\)|vLLM (?:API server )?version ([\w.+-]{1,40})")
 _SGLANG = regex(r"sglang(?: version|==| v)[ :=]{0,3}([\d][\w.+-]{1,30})", re.IGNORECASE)
-_IS_SGLANG = regex(r"sglang|server_args=|Init torch distributed"
+_IS_SGLANG = regex(r"sglang|server_args=|SIGQUIT received\. signum|Init torch distributed"
                     r"|^\[\d{4}-\d\d-\d\d [\d:]{8}(?: DP\d{1,4})? TP\d{1,4}[^\]\n]{0,20}\] ",
                     re.IGNORECASE | re.MULTILINE)
 _NCCL = regex(r"using nccl==([\d.]{3,12})", re.IGNORECASE)
@@ -48,7 +51,8 @@ _MOST = 4 << 20
 
 @dataclass(frozen=True)
 class Decision:
-    """One decision of an engine. ``kind`` is one of the names above, ``text`` the words of the log."""
+    """One decision of an engine, or its end. ``kind`` is one of the names above or in engine_failures.py, ``text`` the
+    words of the log."""
 
     kind: str
     text: str
@@ -69,6 +73,7 @@ class EngineLog:
 
 def parse_engine(text: str) -> EngineLog:
     """Return everything that the log tells. Never fails."""
+    died = tuple(Decision(each.kind, each.text) for each in failures(text))
     text = text[:_MOST]
     kept = "\n".join(line[:1500] for line in _LINES.findall(text)[:20_000])
     found = {kind: match for kind, pattern in _TEXTS.items()
@@ -81,4 +86,4 @@ def parse_engine(text: str) -> EngineLog:
     size, nccl, driver = _SIZE.search(text), _NCCL.search(text), _DRIVER.search(text)
     return EngineLog("SGLang" if is_sglang else "vLLM", version.rstrip(".,"), nccl.group(1).rstrip(".") if nccl else "",
                      driver.group(1) if driver else "", int(size.group(1)) if size else 0,
-                     tuple(Decision(kind, found[kind].group()[:160]) for kind in _TEXTS if kind in found))
+                     (*(Decision(kind, found[kind].group()[:160]) for kind in _TEXTS if kind in found), *died))

@@ -7,12 +7,15 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
+from . import bench_json
 
-__all__ = ["BANDWIDTH", "LATENCY_TEST", "Bench", "Grid", "parse_grids"]
+__all__ = ["BANDWIDTH", "FAILED", "LATENCY_TEST", "Bench", "Grid", "parse_grids"]
 
 LATENCY_TEST = regex(r"^\[?P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]?|"
                      r"^(?:Uni|Bi)directional P2P=(?:Dis|En)abled Bandwidth", re.MULTILINE)
-BANDWIDTH = regex(r"^nvbandwidth Version:|^Running (?:host|device)_\w+\.", re.MULTILINE)
+BANDWIDTH = regex(rf"^nvbandwidth Version:|^Running (?:host|device)_\w+\.|{bench_json.START.pattern}", re.MULTILINE)
+#: The kind of a test that failed begins with it.
+FAILED = "failed "
 _TITLES = (
     ("access", regex(r"^P2P Connectivity Matrix")),
     ("one way off", regex(r"^Unidirectional P2P=Disabled Bandwidth")),
@@ -42,7 +45,8 @@ _GPUS = 128
 
 @dataclass(frozen=True)
 class Grid:
-    """One table. ``kind`` is one of the names above; ``figures`` maps (row, column) to GB/s or us."""
+    """One table. ``kind`` is one of the names above; ``figures`` maps (row, column) to GB/s or us. A test that failed
+    has no figures, and FAILED and what is told of it as its kind."""
 
     kind: str
     figures: "Dict[Tuple[int, int], float]"
@@ -68,6 +72,12 @@ def parse_grids(text: str) -> Bench:
     text = text[:8 << 20]
     tool = "p2pBandwidthLatencyTest" if LATENCY_TEST.search(text) else "nvbandwidth"
     grids: Dict[str, Grid] = {}
+    if bench_json.START.search(text):
+        try:
+            text, failed = bench_json.as_text(text)
+        except ValueError:
+            return Bench("nvbandwidth", {}, {"JSON": Grid("JSON", {}, True)})
+        grids = {FAILED + each: Grid(FAILED + each, {}, False) for each in failed}
     kind = part = ""
     lines = text.split("\n", 200_000)[:200_000]
     number = 0

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Dict, List, Set, Tuple
 
 from ...util.at_first_use import dataclass, regex
+from .nccl_failures import kind_of, of_torch
 
 __all__ = ["LINE", "Link", "NcclHost", "NcclLog", "hosts_of", "parse_nccl"]
 
@@ -27,7 +28,7 @@ _SET = regex(r"(NCCL_[A-Z0-9_]{2,40}) set by environment to (\S{1,60}?)\.?(?:\s|
 _APART = regex(r"P2P is disabled between (?:NVLINK )?connected GPUs (\d{1,6}) and (\d{1,6})")
 _VERSION = regex(r"NCCL version (\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)(?:\+cuda(\d{1,2}\.\d{1,2}))?")
 _MOST = 400_000
-_WARNINGS = 8
+_WARNINGS = 40
 _HOSTS = 4096
 
 
@@ -131,14 +132,23 @@ def parse_nccl(text: str) -> NcclLog:
             break
         said = line.group(6)[:4000]
         if line.group(5) == "WARN":
-            if said.strip() and said.strip()[:200] not in result.warnings and len(result.warnings) < _WARNINGS:
-                result.warnings.append(said.strip()[:200])
+            _warned(result, said.strip()[:200])
             found = _APART.search(said)
             if found:
                 _parted(result, found)
             continue
         _info(result, said, line.group(1))
+    for told in of_torch(text):
+        _warned(result, told[:200])
+    result.warnings.sort(key=lambda line: not kind_of(line))
     return result
+
+
+def _warned(result: NcclLog, line: str) -> None:
+    """Keep a warning once. One that says that something broke is kept however many others there are."""
+    if line and line not in result.warnings and (len(result.warnings) < _WARNINGS or (
+            len(result.warnings) < 2 * _WARNINGS and kind_of(line))):
+        result.warnings.append(line)
 
 
 def _info(result: NcclLog, said: str, host: str) -> None:

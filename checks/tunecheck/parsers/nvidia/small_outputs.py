@@ -1,5 +1,5 @@
-"""Short outputs that people add: ``nvidia-smi nvlink -s``, ``lsmod``, ``modinfo nvidia``, ``nvcc --version``,
-``ls -l /dev/nvidia*``."""
+"""Short outputs that people add: ``nvidia-smi nvlink -s``, ``nvidia-smi nvlink -e``, ``lsmod``, ``modinfo nvidia``,
+``nvcc --version``, ``ls -l /dev/nvidia*``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Dict, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "NVLINK", "DeviceNodes", "Loaded", "loaded", "modinfo", "nodes",
-           "nvcc", "nvlinks"]
+__all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "NVLINK", "DeviceNodes", "Loaded", "link_errors", "loaded",
+           "modinfo", "nodes", "nvcc", "nvlinks"]
 
 #: "	 Link 3: 53.125 GB/s", "	 Link 4: <inactive>"
 NVLINK = regex(r"^[ \t]+Link (\d{1,3}): (<inactive>|\d{1,4}(?:\.\d{1,4})? GB/s)[ \t]*$", re.MULTILINE)
 _LINK_OR_GPU = regex(NVLINK.pattern + r"|^GPU (\d{1,3}): ", re.MULTILINE)
+#: "	 Link 1: CRC Errors: 99281"; the counts of what FEC corrected are large on healthy links.
+_COUNTER = regex(r"^[ \t]+Link (\d{1,3}): ([A-Z](?:(?!FEC)[\w ]){1,60}(?:[Ee]rrors|events)): (\d{1,20})[ \t\r]*$"
+                 r"|^GPU (\d{1,3}): ", re.MULTILINE)
 
 LSMOD = regex(r"^Module +Size +Used by\b|^(?:nvidia(?:_\w{2,12})?|nouveau|nova_core) +\d{4,9} +\d{1,6}"
               r"(?: +[\w,]+)?[ \t]*$", re.MULTILINE)
@@ -82,6 +85,19 @@ def nvlinks(text: str) -> "Dict[int, Dict[int, bool]]":
             links, number = found.setdefault(gpu, {}), int(match.group(1))
             links[number] = links.get(number, True) and not match.group(2).startswith("<")
     return found
+
+
+def link_errors(text: str) -> "Optional[Tuple[str, ...]]":
+    """Return what each counter of ``nvidia-smi nvlink -e`` that is not 0 says. None where the text holds no counter."""
+    found, gpu, counters = [], "?", 0
+    for match in _COUNTER.finditer(text[:1 << 20]):
+        if match.group(4):
+            gpu = match.group(4)
+            continue
+        counters += 1
+        if match.group(3).strip("0"):
+            found.append("GPU%s link %s: %s %s" % (gpu, match.group(1), match.group(3), match.group(2)))
+    return tuple(found) if counters else None
 
 
 def nvcc(text: str) -> "Optional[Tuple[str, str]]":

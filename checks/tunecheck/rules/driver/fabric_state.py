@@ -23,6 +23,7 @@ CODES = {
     "no-nvswitch": "No GPU hangs on an NVSwitch.",
     "nvlink-lost": "Boards that are always joined by NVLink are not.",
     "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
+    "odd-pair": "A pair has fewer NVLinks than nearly all other pairs.",
     "links-down": "NVLinks of a GPU are inactive, as nvidia-smi shows.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
     "health-unknown": "How a GPU's registration ended, or whether its place in the fabric is healthy, is not told.",
@@ -38,7 +39,8 @@ _HEALTH = Remedy.of("run: ", run("nvidia-smi nvlink -s"), " and ", run("journalc
 def judge(case: Case) -> Iterator[Finding]:
     shown = list(faults(case))
     for each in shown:
-        yield Finding(_ID, each.code, each.subject, "fail", "effective", each.text, each.observed, each.expected,
+        outcome = "warn" if each.code == "odd-pair" else "fail"
+        yield Finding(_ID, each.code, each.subject, outcome, "effective", each.text, each.observed, each.expected,
                       (each.source,), _HEALTH)
     if shown and case.snapshot.nvml.value is None:
         return

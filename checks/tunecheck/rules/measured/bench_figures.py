@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from ...facts.peer_paths import PairPath
-from ...model.finding import Finding
-from ...parsers.nvidia.bench_grids import Bench
+from ...model.finding import Finding, Remedy
+from ...parsers.nvidia.bench_grids import FAILED, Bench
+from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON
 from ..context import Case
@@ -40,6 +41,7 @@ CODES = {
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
+    "failed": "A test of a benchmark failed.",
     "sums-not-checked": "The benchmark did not check its sums.",
 }
 _BAD = 0.8
@@ -72,6 +74,7 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
             rows.append((kind, both, figures, double, slow, good, open_))
     bad += [*hosts, *(each for kind, both, _, double, *_ in rows
                       if (each := _both_ways(bench, both, double, bench.grid(kind), places)) is not None)]
+    bad += _failed(bench)
     bad += bench_peers.outliers(_ID, case, bench, places, told, {each.subject for each in hosts})
     yield from bad
     for kind, _, figures, double, slow, good, open_ in rows:
@@ -92,11 +95,25 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
         elif not bad:
             yield Finding(_ID, "ok", kind, "pass", "behaviour", f"{text}, as the path predicts", span(figures), "",
                           (bench.tool,))
-    if not rows and not bad:
+    if not rows and not bad and "JSON" in cut:
+        yield Finding(_ID, "cut", bench.tool, "unknown", "behaviour", f"{bench.tool}: its JSON is cut or damaged: give "
+                      "all of the output of nvbandwidth -j", evidence=(bench.tool,))
+    elif not rows and not bad:
         known = [f"{kind} {span(grid.figures)} GB/s" for kind, grid in bench.grids.items() if "GPU" in kind]
         yield Finding(_ID, "no-pair-in-text", bench.tool, "unknown", "behaviour",
                       f"{bench.tool}: {', '.join(known) or 'no figure'}; no "
                       "figure between two GPUs is in the text", evidence=(bench.tool,))
+
+
+def _failed(bench: Bench) -> list[Finding]:
+    """Return the finding about tests that failed. [] where none did."""
+    failed = [kind[len(FAILED):] for kind in bench.grids if kind.startswith(FAILED)]
+    if not failed:
+        return []
+    return [Finding(_ID, "failed", bench.tool, "fail", "behaviour", f"{bench.tool} failed: {some(failed, 4)}",
+                    some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
+                        "run that test again by itself (`nvbandwidth -t NAME`); wrong data or an error of CUDA is no "
+                        "matter of speed: see `sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
 
 
 def _without(figures: Mapping[Pair, float], explained: Collection[Pair]) -> dict[Pair, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...spec.boards import board
@@ -17,6 +18,8 @@ _SWITCHED = regex(r"\bG?B[23]00\b|\bH(?:100 80GB HBM3|100 96GB HBM3|100 64GB HBM
                   r"|\bA[18]00-SXM")
 #: No bridge joins more than two boards by so many links.
 _BY_SWITCH = 12
+#: Pairs are odd where they are at most one in so many: where the links may be a mesh's, and where they are a switch's.
+_FEW, _FEW_SWITCHED = 4, 2
 #: What each board has since Hopper; eight of them are joined by switches only.
 _ALL, _WHOLE_BOX = 18, 8
 _SINCE_HOPPER = regex(r"\bG?B[23]00\b|\bH\d{2,3}\b")
@@ -99,6 +102,7 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
     pairs_left = {pair: links for pair, links in count.items() if not set(pair) & set(lost)}
     # A switch gives each pair as many links as both have. Meshes without one, with 1 or 2 links a pair, do not fit.
     if not pairs_left or any(not links or links != min(rest[a], rest[b]) for (a, b), links in pairs_left.items()):
+        yield from _odd(pairs_left, source)
         return
     most = max(rest.values())
     if len(switched) >= _WHOLE_BOX and len(names) == len(labels) and all(_SINCE_HOPPER.search(name) for name in names):
@@ -112,3 +116,19 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
                     f"{some([labels[gpu] for gpu in gpus], 8)}: {links} NVLinks in {source}, not {most} as "
                     + ("the others have" if most in rest.values() else "boards like these have"), f"NV{links}",
                     f"NV{most}", source)
+
+
+def _odd(count: Mapping[tuple[int, int], int], source: str) -> Iterator[Fault]:
+    """Yield the pairs that have fewer links than nearly all others. Whatever the board, that is no design: a mesh has
+    pairs without a link, or about as many of one kind as of the other."""
+    if not count or not all(count.values()):
+        return
+    usual, times = Counter(count.values()).most_common(1)[0]
+    odd = [pair for pair, links in count.items() if links < usual]
+    few = _FEW_SWITCHED if usual >= _BY_SWITCH else _FEW
+    if times + len(odd) < len(count) or len(odd) * few > len(count):
+        return
+    pairs = some([f"GPU{a}-GPU{b} (NV{count[a, b]})" for a, b in odd], 6)
+    yield Fault("odd-pair", some([f"GPU{a}-GPU{b}" for a, b in odd], 6), f"{pairs}: fewer NVLinks in {source} than NV"
+                f"{usual} of the {times} other pairs", some(sorted({f"NV{count[pair]}" for pair in odd}), 4),
+                f"NV{usual}", source)

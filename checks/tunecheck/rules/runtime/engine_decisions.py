@@ -1,4 +1,5 @@
-"""engine-decisions: vLLM's or SGLang's log says that it uses peer access, and why where it does not."""
+"""engine-decisions: vLLM's or SGLang's log says that it uses peer access, and why where it does not; and that it did
+not die."""
 
 from __future__ import annotations
 
@@ -27,6 +28,15 @@ CODES = {
     "driver-old": "The driver is too old for the engine's CUDA.",
     "not-ready": "CUDA error 802: the driver waits for Fabric Manager.",
     "out-of-memory": "The memory of a GPU did not suffice for the engine.",
+    "uncorrectable-ecc": "CUDA met an error of memory or NVLink that cannot be corrected.",
+    "illegal-access": "A kernel accessed memory that is not its own.",
+    "launch-failure": "A kernel failed on the GPU, and CUDA does not say why.",
+    "collective-timeout": "A collective of NCCL failed or did not end in its time.",
+    "cuda-error": "CUDA, cuBLAS or cuDNN failed in another way.",
+    "watchdog": "The engine's own watchdog ended it: a step did not come to its end.",
+    "worker-died": "A process of the engine died or did not start.",
+    "engine-died": "The engine is dead.",
+    "hanging": "A process of the engine waited long for another one.",
     "no-decision": "The log holds no decision about peer access or all-reduce.",
 }
 _SEE = ("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; "
@@ -37,6 +47,12 @@ _FABRIC = Remedy.typed("on a machine with NVSwitch: `systemctl status nvidia-fab
                        "-q` (fabric-manager, fabric-state); in a guest look at Fabric Manager in the host")
 _MEMORY = Remedy.typed("see in `nvidia-smi` what else holds memory of that GPU; then give the engine less "
                        "(--gpu-memory-utilization, --mem-fraction-static, a shorter context), or more GPUs")
+_KERNELS = Remedy.typed("add `sudo dmesg`: Xid 13, 31 or 43 alone mean the engine's kernels (another version of it or "
+                        "of its attention backend), other Xids mean the GPU or its link; then start the engine anew")
+_HANG = Remedy.typed("add `sudo dmesg` (Xid, hung-task) and NCCL's log (NCCL_DEBUG=INFO): a rank that is lost holds up "
+                     "all others; then: `sudo tunecheck allreduce`")
+_ABOVE = Remedy.typed("the cause is the first error above it in the log; add the whole log and `sudo dmesg`, then "
+                      "start the engine anew")
 #: kind -> (outcome, what is so, what to do). The words are those of custom_all_reduce.py and symm_mem.py in vLLM's
 #: distributed/device_communicators; SGLang's srt/distributed has copies of both, with the same words.
 _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
@@ -44,7 +60,7 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
                     "work", None),
     "more than two": ("warn", "its custom all-reduce is off, as it asks NVML for NVLink between more than two GPUs and "
                       "never looks at PCIe peer access; NCCL does the work",
-                      Remedy("nothing is broken: NCCL is what it uses on PCIe; see that NCCL itself goes by P2P "
+                      Remedy("this line is no fault: NCCL is what it uses on PCIe; see that NCCL itself goes by P2P "
                              "(NCCL_DEBUG=INFO, NCCL_P2P_LEVEL=SYS below a CPU), or use an engine with a PCIe "
                              "all-reduce")),
     "world size": ("warn", "its custom all-reduce is off, as it takes 2, 4, 6 or 8 GPUs",
@@ -62,10 +78,26 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "not ready": ("fail", "CUDA does not start (error 802): the driver waits until Fabric Manager has set NVLink up",
                   _FABRIC),
     "out of memory": ("warn", "the memory of a GPU did not suffice", _MEMORY),
+    "uncorrectable ecc": ("fail", "CUDA met an error of memory or NVLink that cannot be corrected",
+                          Remedy.typed("see `nvidia-smi -q` (gpu-ecc, gpu-recovery) and Xid 48, 63, 64, 94, 95 in "
+                                       "`sudo dmesg`; stop the engine and reset the GPU before it serves again")),
+    "illegal access": ("fail", "a kernel accessed memory that is not its own, and CUDA is lost for that process",
+                       _KERNELS),
+    "launch failure": ("fail", "a kernel failed on the GPU, and CUDA is lost for that process", _KERNELS),
+    "collective timeout": ("fail", "a collective of NCCL failed, or did not end in its time", _HANG),
+    "cuda error": ("fail", "CUDA or a library of it failed", _KERNELS),
+    "watchdog": ("fail", "its watchdog ran out, as a step did not come to its end", _HANG),
+    "worker died": ("fail", "a process of it died or did not start", _ABOVE),
+    "engine died": ("fail", "the engine is dead: every request fails until it is started again", _ABOVE),
+    "hanging": ("warn", "a process of it waited long for another one: it hangs, or compiles or loads for long", _HANG),
 }
 #: Those that a repair of peer access mends; the engine keeps the old answer.
 _OF_PEERS = ("p2p refused", "setup failed")
-_EXPECTED = {"not ready": "CUDA that starts", "out of memory": "memory for what the engine was told to load"}
+#: What ended the engine: the words of its log are shown.
+_ENDS = ("uncorrectable ecc", "illegal access", "launch failure", "collective timeout", "cuda error", "watchdog",
+         "worker died", "engine died", "hanging")
+_EXPECTED = {**dict.fromkeys(_ENDS, "an engine that runs"), "not ready": "CUDA that starts",
+             "out of memory": "memory for what the engine was told to load"}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -78,6 +110,8 @@ def judge(case: Case) -> Iterator[Finding]:
         peers = _OF_SGLANG if log.engine == "SGLang" else _OF_VLLM
         for decision in log.decisions:
             outcome, text, fix = _KINDS[decision.kind]
+            if decision.kind in _ENDS:
+                text += f": {decision.text}"
             yield Finding(_ID, decision.kind.replace(" ", "-"), name, outcome, "behaviour", f"{about}: {text}",
                           decision.text,
                           _EXPECTED.get(decision.kind, "peer access in use") if outcome != "skip" else "",

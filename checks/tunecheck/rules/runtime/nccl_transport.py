@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...facts.posted import Channel, Nccl
 from ...model.finding import Finding, Remedy
+from ...parsers.nvidia.nccl_failures import kind_of
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
@@ -18,13 +19,33 @@ _ID = CHECK.id
 CODES = {
     "shm": "NCCL sends between GPUs of one machine through host memory (SHM).",
     "net": "NCCL sends between GPUs of one machine over the network.",
+    "collective-timeout": "A collective of NCCL did not end in its time.",
+    "network-failed": "NCCL lost its network between ranks.",
+    "cuda-failed": "CUDA failed below NCCL.",
+    "nccl-failed": "NCCL failed in another way.",
     "warning": "NCCL wrote a warning to its log.",
+    "more-warnings": "NCCL wrote more warnings than are shown.",
     "peer-access-off": "NCCL finds peer access off between ranks of one machine.",
     "one-rank": "NCCL has one rank, so it has no peer.",
     "log-in-part": "NCCL's log is not whole: some channels are not in it.",
 }
 _SEE = "see `nvidia-smi topo -p2p r` and `nvidia-smi topo -m`"
 _SHOWN = 6
+_WARNINGS = 3
+#: kind -> (what is so, what to do)
+_BROKEN = {
+    "collective timeout": ("a collective of NCCL did not end in its time", Remedy.typed(
+        "a rank died, hangs or is at another collective: find the rank whose log ends first, and add `sudo dmesg` "
+        "(Xid, hung-task); then: `sudo tunecheck allreduce`")),
+    "network failed": ("NCCL lost its network between ranks", Remedy.typed(
+        "the other end died, or the link, its cable or its fabric's settings (MTU, GID, PFC) are at fault: see the log "
+        "of the peer, `ibstat`, `rdma link show` and its error counters")),
+    "cuda failed": ("CUDA failed below NCCL", Remedy.typed(
+        "mostly an error of the program or of a GPU before it, which only shows here: see the first error in the log "
+        "and Xid in `sudo dmesg`")),
+    "nccl failed": ("NCCL failed, and the job with it", Remedy.typed(
+        "run again with NCCL_DEBUG=INFO and see the first NCCL WARN of every rank; add `sudo dmesg`")),
+}
 _WHOLE = "run with NCCL_DEBUG=INFO and keep the whole log, of every rank"
 
 
@@ -48,10 +69,16 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
                           f"{version} sends {shown} {words}",
                           f"{len(bad)} of {len(log.channels)} directions", "P2P between the GPUs of one machine",
                           ("NCCL_DEBUG=INFO",), _fix(log))
-    for warning in log.warnings[:3]:
+    yield from _broken(log)
+    others = [each for each in log.warnings if not kind_of(each)]
+    for warning in others[:_WARNINGS]:
         yield Finding(_ID, "warning", "warning", "warn", "behaviour", f"{version} warns: {warning}", warning,
                       "no warning",
                       ("NCCL_DEBUG=INFO",), Remedy("see what it names; a failure of NCCL stops every rank"))
+    if len(others) > _WARNINGS:
+        more = len(others) - _WARNINGS
+        yield Finding(_ID, "more-warnings", "warning", "warn", "behaviour", f"{version} warns of {more} more",
+                      str(more), "no warning", ("NCCL_DEBUG=INFO",), Remedy("see NCCL WARN in the log"))
     if staged or network:
         return
     if log.apart:
@@ -72,6 +99,16 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
         ways = ", ".join(dict.fromkeys(f"{each.way}{each.how}" for each in direct))
         yield Finding(_ID, "ok", "ranks", "pass", "behaviour", f"{version} reaches every peer on one machine directly "
                       f"({ways}; {log.ranks} ranks)", ways, "P2P between the GPUs of one machine", ("NCCL_DEBUG=INFO",))
+
+
+def _broken(log: Nccl) -> Iterator[Finding]:
+    """Yield a finding for each kind of failure that the log names: its first line, and how many more there are."""
+    for kind, (words, fix) in _BROKEN.items():
+        lines = [each for each in log.warnings if kind_of(each) == kind]
+        if lines:
+            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+            yield Finding(_ID, kind.replace(" ", "-"), "job", "fail", "behaviour", f"{words}: {lines[0]}{more}",
+                          lines[0], "collectives that end", ("NCCL's log",), fix)
 
 
 def _named(channels: list[Channel]) -> str:
