@@ -8,12 +8,15 @@ from ..host.imported.outputs import output_for
 from ..model.absence import Absence
 from ..model.finding import Finding
 from ..rules.context import Case
+from ..util.text import some
 from .text_parts import counted
 
 __all__ = ["is_missing", "not_given"]
 
 #: How many commands are named of those that would tell more.
 _NAMED = 3
+#: How many checks are named of those that were not judged.
+_CHECKS = 8
 _PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
 
 
@@ -25,7 +28,8 @@ def is_missing(finding: Finding) -> bool:
 def not_given(case: Case, findings: list[Finding]) -> tuple[str, str]:
     """Return two sentences: what these findings leave open, and what to add: first the one command that tells most, up
     to two more behind it; the rest is in a recording."""
-    open_ = f"{len(findings)} could not be judged from these texts (-v says why): {counted(findings)}"
+    names = counted(findings).split(", ")
+    open_ = f"{len(findings)} could not be judged from these texts (-v says why): {some(names, _CHECKS)}"
     asked = Counter(command for finding in findings if (command := _command(case, finding)))
     ranked = [command for command, _ in asked.most_common()]
     whole = "all of it is in a recording: sudo tunecheck record"

@@ -16,6 +16,8 @@ _OF_TORCH = regex(r"ProcessGroupNCCL\.cpp:\d{1,5}\] ?([^\n]{1,2000})|(DistBacken
 #: kind -> its words. A line is of the first kind that it fits. What NCCL says of a peer that went is a warning: it also
 #: says it where a job ended well.
 _KINDS = (
+    # src/misc/shmutils.cc: "Error: failed to extend /dev/shm/nccl-AbCdEf to 33030532 bytes, error: No space left ..."
+    ("shm too small", regex(r"failed to extend /dev/shm|/dev/shm/\S{1,80}[^\n]{0,120}No space left on device")),
     ("collective timeout", regex(
         r"Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
         r"|[Hh]eartbeat monitor timed out|watchdog (?:thread )?(?:got stuck|is stuck|hang)"
@@ -33,8 +35,8 @@ _KINDS = (
 
 
 def kind_of(line: str) -> str:
-    """Return what the line says broke: collective timeout, network failed, cuda failed or nccl failed. "" where it is
-    any other warning."""
+    """Return what the line says broke: shm too small, collective timeout, network failed, cuda failed or nccl failed.
+    "" where it is any other warning."""
     return next((kind for kind, words in _KINDS if words.search(line)), "")
 
 

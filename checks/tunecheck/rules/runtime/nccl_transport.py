@@ -19,6 +19,7 @@ _ID = CHECK.id
 CODES = {
     "shm": "NCCL sends between GPUs of one machine through host memory (SHM).",
     "net": "NCCL sends between GPUs of one machine over the network.",
+    "shm-too-small": "NCCL cannot make its shared memory: /dev/shm is full or too small.",
     "collective-timeout": "A collective of NCCL did not end in its time.",
     "network-failed": "NCCL lost its network between ranks.",
     "cuda-failed": "CUDA failed below NCCL.",
@@ -34,6 +35,9 @@ _SHOWN = 6
 _WARNINGS = 3
 #: kind -> (what is so, what to do)
 _BROKEN = {
+    "shm too small": ("NCCL cannot make its shared memory", Remedy(
+        "start the container with --ipc=host or --shm-size=16g (Docker gives it 64 MB); in Kubernetes mount an "
+        "emptyDir with medium Memory at /dev/shm; on the machine itself remove what fills /dev/shm")),
     "collective timeout": ("a collective of NCCL did not end in its time", Remedy.typed(
         "a rank died, hangs or is at another collective: find the rank whose log ends first, and add `sudo dmesg` "
         "(Xid, hung-task); then: `sudo tunecheck allreduce`")),
