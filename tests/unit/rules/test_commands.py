@@ -214,11 +214,12 @@ def test_what_is_typed_is_written_in_the_rule() -> None:
 
 #: What the commands of remedies begin with, "sudo" left aside. A new one is written here, and so looked for in prose.
 PROGRAMS = {
-    "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dnf", "dracut", "find", "grep", "grubby",
-    "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil", "nvidia-ctk", "nvidia-modprobe", "nvidia-smi",
-    "ps", "setpci", "sh", "sysctl", "systemctl", "tail", "tunecheck", "update-grub", "update-initramfs"}
+    "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dmesg", "dnf", "dracut", "find", "grep",
+    "grubby", "ibstat", "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil", "nvidia-ctk",
+    "nvidia-modprobe", "nvidia-smi", "ps", "rdma", "setpci", "sh", "sysctl", "systemctl", "tail", "tunecheck",
+    "update-grub", "update-initramfs"}
 #: A program with an argument, as it stands in a sentence.
-COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'dmesg', 'apt', 'apt-get'}))})"
+COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'apt', 'apt-get'}))})"
                      r"(?: -{1,2}[\w-]+| (?:status|show|topo|explain|p2p|preflight|record|generate)\b)")
 #: Programs whose names are no words of a sentence: named there, they are a command without its arguments.
 BARE = re.compile(r"(?<![\w/.-])(?:sudo \w+|grubby|update-grub|update-initramfs|dracut|lsinitramfs|lsinitrd|chcpu|"

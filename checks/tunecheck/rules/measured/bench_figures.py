@@ -112,7 +112,7 @@ def _failed(bench: Bench) -> list[Finding]:
         return []
     return [Finding(_ID, "failed", bench.tool, "fail", "behaviour", f"{bench.tool} failed: {some(failed, 4)}",
                     some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
-                        "run that test again by itself (option -t of nvbandwidth); wrong data or an error of CUDA is no "
+                        "run that test again by itself (option -t of nvbandwidth); wrong data or a CUDA error is no "
                         "matter of speed: see `sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
 
 
