@@ -41,7 +41,7 @@ CODES = {
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
-    "failed": "A test of a benchmark failed.",
+    "test-failed": "A test of a benchmark failed.",
     "sums-not-checked": "The benchmark did not check its sums.",
 }
 _BAD = 0.8
@@ -110,7 +110,7 @@ def _failed(bench: Bench) -> list[Finding]:
     failed = [kind[len(FAILED):] for kind in bench.grids if kind.startswith(FAILED)]
     if not failed:
         return []
-    return [Finding(_ID, "failed", bench.tool, "fail", "behaviour", f"{bench.tool} failed: {some(failed, 4)}",
+    return [Finding(_ID, "test-failed", bench.tool, "fail", "behaviour", f"{bench.tool} failed: {some(failed, 4)}",
                     some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
                         "run that test again by itself (option -t of nvbandwidth); wrong data or a CUDA error is no "
                         "matter of speed: see `sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
