@@ -32,7 +32,7 @@ def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool 
             str(path), _MAX_BYTES, follow=not ours, ours=ours)
     except safe_files.UnsafeFileError as error:
         if ours:
-            raise UsageError(f"{path}: is not to be trusted ({error.strerror}); {_way_out(error.danger, again)}",
+            raise UsageError(f"{path}: is not to be trusted ({error.strerror}); {_way_out(path, error.danger, again)}",
                              Flaw.UNTRUSTED) from None
         raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}", Flaw.UNREAD) from None
     except OSError as error:
@@ -49,12 +49,12 @@ def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool 
         raise UsageError(f"{path}: is not a usable {_word(schema)} ({error}); {again}", Flaw.WRONG_TYPE) from None
 
 
-def _way_out(danger: safe_files.Danger, again: str) -> str:
+def _way_out(path: str | Path, danger: safe_files.Danger, again: str) -> str:
     """Return what to do about a file that is not to be trusted. A device, as /dev/null, must not be removed."""
-    if danger is safe_files.Danger.NOT_REGULAR:
-        return "name a regular file"
     if danger is safe_files.Danger.FOLDER:
         return "name a file in a folder that nobody but root may write"
+    if danger is safe_files.Danger.NOT_REGULAR and Path(path).is_relative_to("/dev"):
+        return "name a regular file"
     return f"remove it, then {again}"
 
 

@@ -24,6 +24,7 @@ from tunecheck.cli.push import push as verb
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.push.push import Sent, push, target
 from tunecheck.push.spool import Spool
+from tunecheck_fleet.ingest import inbox
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 
@@ -314,7 +315,7 @@ def test_the_page_names_every_option_and_its_unit_is_one(tmp_path: Path) -> None
     assert f"{limits.arrivals} at once, then {limits.arrivals_each_second:g} in a second" in page
     assert f"{limits.newcomers} at once, then {limits.newcomers_each_second:g} in a second" in page
     assert f"not heard for {limits.penalty / 60:g} minutes" in page
-    assert f"did not come to check it within {limits.check:g} s" in page
+    assert f"| {limits.check:g} s / {inbox._BOUNDS.most:g} s | 503" in page
     assert f"{limits.burst} at once, then one in {limits.every:g} s" in page
     assert f"| {limits.together} / {limits.queue} |" in page
     if shutil.which("systemd-analyze") is None:
