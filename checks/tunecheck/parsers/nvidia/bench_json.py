@@ -9,7 +9,7 @@ from ...util.at_first_use import regex
 
 __all__ = ["START", "as_text"]
 
-START = regex(r"^[ \t]*\{?\s*\"nvbandwidth\" ?:\s*\{", 8)     # 8: re.MULTILINE
+START = regex(r"^[ \t]{0,40}(?:\{\s{0,40})?\"nvbandwidth\" ?:\s{0,40}\{", 8)     # 8: re.MULTILINE
 _DEVICE = regex(r"^(\d{1,3}: [^\n]{1,200}?\([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\))")
 _NAME = regex(r"^\w{1,100}$")
 _MOST = 8 << 20
