@@ -25,6 +25,8 @@ from tests.engine import models
 from tests.play_environment import keep_bytecode
 from tests.roles.inference.files import engine_image, made
 
+from tunecheck.util import tied
+
 __all__ = ["KEY", "UNIT", "Machine", "machine"]
 
 REPO = Path(__file__).resolve().parents[3]
@@ -72,9 +74,11 @@ class Machine:
     def until(self, name: str, value: str, seconds: float = 60) -> bool:
         """Wait for a property of the unit."""
         end = time.monotonic() + seconds
-        while self.show(name) != value and time.monotonic() < end:
+        while self.show(name) != value:
+            if time.monotonic() >= end:
+                return False
             time.sleep(0.3)
-        return self.show(name) == value
+        return True
 
     def post(self, key: str | None) -> int:
         """The status of a question, asked on the machine's own loopback."""
@@ -86,9 +90,11 @@ class Machine:
 
     def until_said(self, command: str, text: str, seconds: float = 20) -> bool:
         end = time.monotonic() + seconds
-        while text not in self.say(*command.split()) and time.monotonic() < end:
+        while text not in self.say(*command.split()):
+            if time.monotonic() >= end:
+                return False
             time.sleep(0.2)
-        return text in self.say(*command.split())
+        return True
 
     def module(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """One module by Ansible, in the machine."""
@@ -159,7 +165,8 @@ def machine(folder: Path) -> Iterator[Machine]:
              "--uts", "--net", "bash", str(HERE / "boot.sh"), str(root), *shared]
     enter = f"echo $$ > {group}/cgroup.procs; exec \"$@\""
     log = (folder / "boot.log").open("w")
-    outer = subprocess.Popen(["bash", "-c", enter, "bash", *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    # An interrupted pytest kills its workers, and their clean-up with them.
+    outer = tied.start(["bash", "-c", enter, "bash", *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
         yield _up(outer, root, folder)
     finally:
