@@ -79,8 +79,8 @@ def quoted(case: Case, check: str, code: int | None = None) -> Finding | None:
     shown = [f"Xid {each.code} of {each.gpu}" for each in told[:_QUOTED]]
     more = f" and {len(told) - _QUOTED} more" if len(told) > _QUOTED else ""
     return Finding(check, "quoted", "quoted", "unknown", "behaviour",
-                   f"{', '.join(shown)}{more}: a sentence or another program names it, and no line of the kernel "
-                   "here; whether it happened on this box is not told", ", ".join(shown), "no Xid since boot",
+                   f"{', '.join(shown)}{more}: named by a sentence or another program, and by no line of the kernel "
+                   "that is here; whether it happened on this box is not told", ", ".join(shown), "no Xid since boot",
                    (case.host.kernel.log.source,),
                    Remedy.typed("what it means: `tunecheck explain xid:{code}`; what the kernel of the box said: "
                                 "`sudo journalctl -k -b -g Xid`",

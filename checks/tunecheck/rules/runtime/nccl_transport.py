@@ -112,7 +112,7 @@ def _broken(log: Nccl) -> Iterator[Finding]:
         if lines:
             more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
             yield Finding(_ID, kind.replace(" ", "-"), "job", "fail", "behaviour", f"{words}: {lines[0]}{more}",
-                          lines[0], "collectives that end", ("NCCL's log",), fix)
+                          lines[0], "a job without a failure of NCCL", ("NCCL's log",), fix)
 
 
 def _named(channels: list[Channel]) -> str:
