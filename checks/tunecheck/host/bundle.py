@@ -125,8 +125,10 @@ def load(path: str) -> Answers:
     except bundle_schema.OtherVersionError as error:
         raise UsageError(f"{path}: {error}", error.damage) from None
     except ValueError as error:
-        raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}", getattr(error, "damage", None)
-                         ) from None
+        damage = getattr(error, "damage", None)
+        text = ("; a text that is packed with zstd has to be unpacked first: zstd -d"
+                if damage is Damage.NOT_TAR and packed.startswith(MAGIC) else "")
+        raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}{text}", damage) from None
 
 
 def unpack(packed: bytes) -> Answers:

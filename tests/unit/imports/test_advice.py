@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -23,23 +20,6 @@ from tunecheck.rules.context import Case
 
 _PLAIN = ("00:00.0 Host bridge: Advanced Micro Devices, Inc. [AMD] Device 153a\n"
           "06:00.0 3D controller: NVIDIA Corporation Device 2bb5 (rev a1)\n")
-
-
-def _tar() -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        content = tarfile.TarInfo("box/cmdline.txt")
-        content.size = 13
-        archive.addfile(content, io.BytesIO(b"ro iommu=pt x"))
-    return buffer.getvalue()
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, bytes], ids=["tgz", "tar"])
-def test_a_tar_archive_is_to_be_unpacked(tmp_path: Path, pack: object) -> None:
-    (tmp_path / "box.tgz").write_bytes(pack(_tar()))  # type: ignore[operator]
-    for path in (tmp_path / "box.tgz", tmp_path):
-        with refused(Damage.PACKING, "box.tgz", "tar xf"):
-            load_import(str(path))
 
 
 def test_lspci_without_details_tells_which_gpus_there_are_and_nothing_else(tmp_path: Path) -> None:

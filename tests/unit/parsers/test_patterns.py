@@ -18,8 +18,11 @@ from tunecheck.util import at_first_use
 _LENGTH = 40_000
 #: What a text may consist of: blank lines, columns, words, numbers, a line again and again.
 _PARTS = ("\n", " ", "\t", " \n", "a", "0", "-", ":", "A a ", "a\n", "x: y\n")
-#: CPU seconds. `^\s*LnkSta` took 5 s or more for 40,000 empty lines, and more than eight minutes for 300,000.
-_MOST = 1.5
+#: CPU seconds that nobody notices. `^\s*LnkSta` took 1 to 5 s for 40,000 empty lines, by machine, and more than eight
+#: minutes for 300,000.
+_LEAST = 0.1
+#: A text four times as long takes four times as long, or sixteen times where the time grows with the square.
+_TIMES = 8
 
 
 def _patterns() -> dict[tuple[str, int], str]:
@@ -44,15 +47,20 @@ def _within(value: object, depth: int = 4) -> Iterator[Any]:
 
 
 def _slow(pattern: re.Pattern[str]) -> str | None:
-    """Return what a text was made of that took too long."""
+    """Return what a text was made of whose length counts by its square."""
     for part in _PARTS:
-        text = part * (_LENGTH // len(part))
-        begin = time.process_time()
-        for _ in pattern.finditer(text):
-            pass
-        if time.process_time() - begin > _MOST:
+        long = _seconds(pattern, part, _LENGTH)
+        if long > _LEAST and long > _TIMES * _seconds(pattern, part, _LENGTH // 4):
             return part
     return None
+
+
+def _seconds(pattern: re.Pattern[str], part: str, length: int) -> float:
+    text = part * (length // len(part))
+    begin = time.process_time()
+    for _ in pattern.finditer(text):
+        pass
+    return time.process_time() - begin
 
 
 def test_monotonous_texts_take_no_time() -> None:

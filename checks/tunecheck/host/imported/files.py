@@ -37,6 +37,7 @@ MAX_UNPACKED = 64 * 1024 * 1024
 MAX_FILES = 2000
 #: Logs pack 10 to 50 times; a machine's worth of zeros behind `lspci -xxxx` no more than 150.
 MAX_RATIO = 300
+_LESS = "Of a long journal give the kernel's messages of one boot: journalctl -k -b"
 _SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
 _PART = 64 * 1024
 
@@ -73,8 +74,7 @@ def pieces(path: str) -> Iterator[Piece]:
         for name, content in _content(origin, file, left):
             left -= len(content)
             if left < 0:
-                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all",
-                                 Damage.TOO_LARGE)
+                raise _too_large(file)
             utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
             doubt = "" if utf16 else imported_packed.nul_words(name, content)
             if doubt and not isinstance(doubt, imported_packed.NoText):
@@ -94,11 +94,17 @@ def standard_input() -> bytes:
         sys.stderr.flush()
     content = sys.stdin.buffer.read(MAX_UNPACKED + 1)
     if len(content) > MAX_UNPACKED:
-        raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text", Damage.TOO_LARGE)
+        raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text. {_LESS}",
+                         Damage.TOO_LARGE)
     if not content.strip():
         raise UsageError("--from -: standard input is empty; expected the output of a command, such as: nvidia-smi "
                          "topo -m | tunecheck topo --from -", Damage.EMPTY)
     return content
+
+
+def _too_large(file: str) -> UsageError:
+    return UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all. {_LESS}",
+                      Damage.TOO_LARGE)
 
 
 def _files(path: str) -> list[tuple[str, str]]:
@@ -123,8 +129,12 @@ def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
     content = standard_input() if file == STANDARD_INPUT else _read(file, left)
     if content.startswith(GZIP):
         content = unpack(file, content, left)
-    if content.startswith((imported_packed.XZ, imported_packed.ZIP, imported_packed.BZIP2)):
-        return imported_packed.members(origin, file, content, left, _bounded)
+    if content.startswith((imported_packed.XZ, imported_packed.BZIP2)):
+        content = imported_packed.unpack(file, content, left, _bounded)
+    if imported_packed.is_archive(content):
+        # One report in an archive is packed as nvidia-bug-report.sh left it.
+        return [(name, unpack(f"{file}: {name}", part, left) if part.startswith(GZIP) else part)
+                for name, part in imported_packed.members(file, content, left, _bounded)]
     if content.startswith(imported_packed.ZSTD):
         raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)", Damage.PACKING)
     return [(origin, content)]
@@ -140,8 +150,7 @@ def _read(file: str, left: int) -> bytes:
                 raise UsageError(f"{file}: not a file; expected text, or an nvidia-bug-report.log.gz",
                                  Damage.NOT_A_FILE)
             if status.st_size > left:
-                raise UsageError(f"{file}: too large; an import is at most {MAX_UNPACKED >> 20} MiB in all",
-                                 Damage.TOO_LARGE)
+                raise _too_large(file)
             # Not left + 1: that much memory would be set aside.
             return stream.read(min(left, status.st_size + _PART) + 1)
     except OSError as error:

@@ -13,7 +13,7 @@ from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
 from .log_signs import is_log
 
-__all__ = ["advice", "is_list", "is_tar", "recognise", "shown"]
+__all__ = ["advice", "is_list", "not_judged", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -62,12 +62,25 @@ _PATTERNS = (
 _XID = regex(r"\bXid\b(?: \([^)\n]{0,60}\))?[ :#=]{1,3}(\d{1,3})\b", re.IGNORECASE)
 #: lscpu of another language: sysfs' lists of CPUs, and the rows that stay as they are.
 _LSCPU = regex(r"^(?!On-line)[^\n:]{0,40}\bCPU\(s\)[^\n:]{0,20}:[ \t]+\d[\d,-]*$", re.MULTILINE)
+#: What is known and not judged, also beside other outputs, and what to give in its place.
+_NOT_JUDGED = (
+    (regex(r"^(?:index|name|gpu_name|timestamp|uuid|gpu_uuid|gpu_bus_id|pci\.bus_id|count|driver_version)"
+           r"(?: \[\w+\])?, [a-z]|\bpcie\.link\.(?:gen|width)|\bpower\.(?:limit|draw)\b|--query-gpu", re.MULTILINE),
+     "a list of nvidia-smi --query-gpu, whose columns are of the asker's choice; give all of it: nvidia-smi -q"),
+    (regex(r"\bdcgmi (?:diag|health|topo|discovery|dmon|nvlink|stats)\b|^\| Diagnostic +\| Result +\||"
+           r"^\| Health Monitor Report +\||^\| GPU \d{1,2} +\| Topology Information", re.MULTILINE),
+     "an output of dcgmi; give what it goes by: nvidia-smi -q and sudo dmesg"),
+)
 #: What people paste that tells too little, and what tells it.
 _HINTS = (
     (regex(r"^[ \t]*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl):[ \t]*\S", re.MULTILINE),
      "lines of lspci without the devices that they are of; give all of it: sudo lspci -nnvvv"),
-    (regex(r"^index, |\bpcie\.link\.(?:gen|width)|\bpower\.(?:limit|draw)\b|--query-gpu"),
-     "a list of nvidia-smi --query-gpu, whose columns are of the asker's choice; give all of it: nvidia-smi -q"),
+    (regex(r"^[ \t]*GPU\d{1,2}[ \t]+(?:(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS)\b[ \t]*){2}", re.MULTILINE),
+     "rows of nvidia-smi topo -m without the line above them, which names the columns; give all of it: nvidia-smi topo "
+     "-m"),
+    (regex(r"^ {4,8}(?:Product Name|GPU UUID|FB Memory Usage|BAR1 Memory Usage|Performance State|GPU Link Info|"
+           r"Clocks Event Reasons|GPU Current Temp|Replays Since Reset)[ \t]*(?::|$)", re.MULTILINE),
+     "a part of nvidia-smi -q, without its first lines; give all of it: nvidia-smi -q"),
     (regex(r"ProcessGroupNCCL|Watchdog caught collective|collective operation timeout|ncclInternalError"),
      "what PyTorch says about NCCL: a rank did not answer, and not why; give sudo dmesg (xid, hung-task), and the log "
      "of a run with NCCL_DEBUG=INFO; on the box: sudo tunecheck allreduce"),
@@ -108,14 +121,14 @@ def is_list(text: str) -> bool:
     return _LSPCI_BODY.search(text[:_HEAD]) is None
 
 
-def is_tar(text: str) -> bool:
-    return text[257:262] == "ustar"
+def not_judged(text: str) -> list[str]:
+    """Return what a text holds that is known and not judged, each with what to give in its place."""
+    head = text[:_HEAD]
+    return [better for sign, better in _NOT_JUDGED if sign.search(head)]
 
 
 def advice(text: str) -> str | None:
     """Return how to get something recognisable in place of ``text``. None where there is no advice."""
-    if is_tar(text):
-        return "a tar archive; unpack it first (tar xf) and give the folder"
     if _LSPCI.search(text[:_HEAD]):
         return "lspci without its details; run sudo lspci -nnvvv"
     head = text[:_HEAD]
@@ -127,7 +140,7 @@ def advice(text: str) -> str | None:
     if number:
         return (f'a sentence about an Xid, and no kernel log; what it means says: tunecheck explain "Xid {number[1]}"; '
                 "what happened on the box shows: sudo dmesg")
-    return next((better for sign, better in _HINTS if sign.search(head)), None)
+    return next((better for sign, better in (*_NOT_JUDGED, *_HINTS) if sign.search(head)), None)
 
 
 def _is_cmdline(words: list[str]) -> bool:

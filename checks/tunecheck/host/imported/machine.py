@@ -125,9 +125,8 @@ def load_import(path: str) -> ImportedHost:
     texts = Texts()
     origins: dict[str, list[str]] = {}
     seen: list[str] = []
-    advice: dict[str, None] = {}
+    advice: dict[tuple[str, str], None] = {}
     holes: dict[str, None] = {}
-    packed = False
     for piece in imported_files.pieces(path):
         if piece.origin not in seen:
             seen.append(piece.origin)
@@ -142,25 +141,37 @@ def load_import(path: str) -> ImportedHost:
         if taken:
             texts.named.setdefault(piece.machine)
             texts.logged.setdefault(piece.prompt)
+            # Bug reports hold everything; what is not judged of one is no news.
+            beside = [] if texts.reported else kinds.not_judged(piece.text)
+            advice.update(dict.fromkeys((piece.origin, each) for each in beside))
             continue
         if better := kinds.advice(piece.text):
-            advice.setdefault(f"{piece.origin} is {better}")
-            packed = packed or kinds.is_tar(piece.text)
+            advice.setdefault((piece.origin, better))
     if not origins and advice:
-        raise UsageError(f"{path}: nothing in it can be used: {'; '.join([*advice][:5])}",
-                         Damage.PACKING if packed else Damage.TOO_LITTLE)
+        raise UsageError(f"{path}: nothing in it can be used: "
+                         f"{'; '.join(f'{origin} is {better}' for origin, better in [*advice][:5])}", Damage.TOO_LITTLE)
     if not origins and any(isinstance(each, imported_packed.NoText) for each in holes):
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}",
                          Damage.UNKNOWN_PART)
     if not origins:
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
+    if any(_flat(text) for text in texts.smi):
+        holes.setdefault("nvidia-smi -q lost the blanks in front of its lines, so most of its values cannot be told "
+                         "apart; give it as a file: nvidia-smi -q > q.txt")
     problem = (hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
                or synthesise(texts))
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
                          Damage.CONTRADICTS)
+    holes.update(dict.fromkeys(f"{origin} also holds {better}" for origin, better in [*advice][:5]))
     used = {origin for files in origins.values() for origin in files}
     return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))
+
+
+def _flat(text: str) -> bool:
+    from ...parsers.nvidia.smi_tree import is_flat  # start-up time
+
+    return is_flat(text)
 
 
 def _tables(texts: Texts, piece: imported_files.Piece) -> str:

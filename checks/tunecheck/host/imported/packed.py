@@ -1,4 +1,4 @@
-"""Packed texts of an import: xz, zip and bzip2, unpacked in memory up to a bound. gzip is unpacked in files.py."""
+"""Packed texts of an import: xz, bzip2, zip and tar, unpacked in memory up to a bound. gzip is unpacked in files.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 from ...errors import UsageError
 from ...parsers.text.damage import Damage
 
-__all__ = ["BZIP2", "XZ", "ZIP", "ZSTD", "NoText", "members", "nul_words"]
+__all__ = ["BZIP2", "XZ", "ZSTD", "NoText", "is_archive", "members", "nul_words", "unpack"]
+
+#: Refuses (file, size so far, most, packed size).
+Bounded = Callable[[str, int, int, int], None]
 
 XZ, ZIP, BZIP2, ZSTD = b"\xfd7zXZ\x00", b"PK\x03\x04", b"BZh", b"\x28\xb5\x2f\xfd"
 _MAX_MEMBERS = 2000
@@ -24,12 +27,14 @@ class NoText(str):
     __slots__ = ()
 
 
-def members(name: str, file: str, content: bytes, most: int, bounded: Callable[[str, int, int, int], None]
-            ) -> list[tuple[str, bytes]]:
-    """Return what is packed in ``content``, by name. ``bounded`` refuses (file, size so far, most, packed size).
-    UsageError where it is damaged, encrypted or too large. Nothing is written."""
-    if content.startswith(ZIP):
-        return _zip(file, content, most, bounded)
+def is_archive(content: bytes) -> bool:
+    """Return whether it is a zip or a tar, which hold files."""
+    return content.startswith(ZIP) or content[257:262] == b"ustar"
+
+
+def unpack(file: str, content: bytes, most: int, bounded: Bounded) -> bytes:
+    """Unpack xz or bzip2. ``bounded`` refuses (file, size so far, most, packed size). UsageError where it is damaged or
+    too large. Nothing is written."""
     import bz2
     import lzma
 
@@ -47,11 +52,53 @@ def members(name: str, file: str, content: bytes, most: int, bounded: Callable[[
     except (lzma.LZMAError, OSError, EOFError, MemoryError):
         raise UsageError(f"{file}: damaged, or packed in a way that cannot be read; copy it again, or unpack it "
                          "first", Damage.PACKING) from None
-    return [(name, bytes(result))]
+    return bytes(result)
 
 
-def _zip(file: str, content: bytes, most: int, bounded: Callable[[str, int, int, int], None]
-         ) -> list[tuple[str, bytes]]:
+def members(file: str, content: bytes, most: int, bounded: Bounded) -> list[tuple[str, bytes]]:
+    """Return the files in an archive, each with its name without folders. UsageError where it is damaged, encrypted or
+    too large. Nothing is written."""
+    return _zip(file, content, most, bounded) if content.startswith(ZIP) else _tar(file, content, most)
+
+
+def _tar(file: str, content: bytes, most: int) -> list[tuple[str, bytes]]:
+    """Links, devices and files with holes are left out: what they hold is not in the archive."""
+    import tarfile
+
+    result: list[tuple[str, bytes]] = []
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for number, info in enumerate(archive):
+                _few(file, number + 1)
+                stream = archive.extractfile(info) if info.isreg() and not info.issparse() else None
+                if stream is None:
+                    continue
+                data = stream.read(most + 1)
+                if len(data) != info.size:
+                    raise UsageError(f"{file}: cut short; expected a whole tar archive: copy it again",
+                                     Damage.CUT_SHORT)
+                result.append((_leaf(info.name), data))
+            # tarfile takes a damaged header, or none, for the end, which is a block of zeros.
+            if content[archive.offset:archive.offset + tarfile.BLOCKSIZE] != bytes(tarfile.BLOCKSIZE):
+                raise tarfile.ReadError
+    except (tarfile.TarError, OSError, EOFError, ValueError, IndexError, ArithmeticError):
+        raise UsageError(f"{file}: damaged tar archive; copy it again, or unpack it and give the folder",
+                         Damage.PACKING) from None
+    return result
+
+
+def _few(file: str, many: int) -> None:
+    if many > _MAX_MEMBERS:
+        raise UsageError(f"{file}: holds {many} files or more; expected the outputs of one machine, at most "
+                         f"{_MAX_MEMBERS}", Damage.TOO_MANY)
+
+
+def _leaf(name: str) -> str:
+    name = name.rpartition("/")[2]
+    return name if name.isprintable() and name else "a file in it"
+
+
+def _zip(file: str, content: bytes, most: int, bounded: Bounded) -> list[tuple[str, bytes]]:
     import zipfile
 
     result: list[tuple[str, bytes]] = []
@@ -59,9 +106,7 @@ def _zip(file: str, content: bytes, most: int, bounded: Callable[[str, int, int,
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
-            if len(infos) > _MAX_MEMBERS:
-                raise UsageError(f"{file}: holds {len(infos)} files; expected the outputs of one machine, at most "
-                                 f"{_MAX_MEMBERS}", Damage.TOO_MANY)
+            _few(file, len(infos))
             for info in infos:
                 if info.flag_bits & 1:
                     raise UsageError(f"{file}: {info.filename[:80]!r} in it is encrypted; unpack it first",
@@ -73,8 +118,7 @@ def _zip(file: str, content: bytes, most: int, bounded: Callable[[str, int, int,
                         part += more
                         bounded(file, size + len(part), most, len(content))
                 size += len(part)
-                name = info.filename.rpartition("/")[2]
-                result.append((name if name.isprintable() and name else "a file in it", bytes(part)))
+                result.append((_leaf(info.filename), bytes(part)))
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, RuntimeError, IndexError,
             ArithmeticError):
         raise UsageError(f"{file}: damaged zip; copy it again, or unpack it and give the folder",

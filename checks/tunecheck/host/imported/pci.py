@@ -116,7 +116,9 @@ class BusTree:
         self._headless: set[tuple[str, int]] = set()
         # Bus 0, device 0 is a host bridge, also where its first line cannot be read.
         # A list without details shows no bridge's bus numbers: it tells who is there, and not where.
-        self._whole = any(device.listed or device.buses or device.raw for device in devices.values()) and any(
+        detailed = any(device.listed or device.buses or device.raw for device in devices.values())
+        self._lacks = "no host bridge is listed" if detailed else "it is a list without details"
+        self._whole = detailed and any(
             device.class_code == "0600" or (device.bdf.endswith(":00:00.0") and device.class_code is None)
             for device in devices.values())
         self._roots: set[tuple[str, int]] = set()
@@ -168,7 +170,7 @@ class BusTree:
     def missing(self) -> str:
         """Return why there must be devices that are not in the texts; "" where nothing tells so."""
         if not self._whole:
-            return f"lspci shows only some devices, or too little of them (no host bridge is listed); {FULL}"
+            return f"lspci shows only some devices, or too little of them ({self._lacks}); {FULL}"
         buses = {_bus(device) for device in self._devices.values()}
         # Every PC and every server of one has a host bridge at 0000:00:00.0, and lspci begins there.
         if any(domain == "0000" for domain, _ in buses) and ("0000", 0) not in buses:
@@ -216,7 +218,7 @@ class BusTree:
     def _not_a_root(self, domain: str, bus: int, top: LspciDevice) -> str:
         # A way that ends at a root port is whole, also where the text lost the host bridge above it.
         if not self._whole and not (top.port == "Root Port" and (domain, bus) in self._roots):
-            return f"not in the import (no host bridge is listed, so these are only some devices); {FULL}"
+            return f"not in the import ({self._lacks}, so these may be only some devices); {FULL}"
         if self._below(domain, bus):
             return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"
         if bus and domain in self._blind:

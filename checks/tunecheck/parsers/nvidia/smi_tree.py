@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["SmiTree", "address", "tree"]
+__all__ = ["SmiTree", "address", "is_flat", "tree"]
 
 _GPU = regex(r"^GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
 _LOST = regex(r"Unable to determine the device handle for (?:gpu|GPU) ?(?:\d{1,3}: ?)?([0-9A-Fa-f:.]{7,16}): "
@@ -22,6 +22,8 @@ _ID = regex(r"<gpu id=\"([^\"<>]{1,40})\">")
 _ADDRESS = regex(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$")
 _LABEL = 80
 _LARGEST = 16 << 20         # 200 GPUs make three MiB
+_FLAT = 2000                # of one GPU; a report has 8,000 characters of each
+_WRAPPED = 0.3              # at 80 columns a twentieth of the lines goes on in a second one
 _DEEP = 12                  # real reports nest five deep
 _LEAVES = 2000              # a real GPU has three hundred
 _GPUS = 512
@@ -78,6 +80,12 @@ def tree(text: str) -> SmiTree:
     return result
 
 
+def is_flat(text: str) -> bool:
+    """Return whether the text lost what is in front of its lines, which says what belongs to what."""
+    head = text[:_LARGEST].partition("\nGPU ")[2][:_FLAT]
+    return len(head) == _FLAT and "\n " not in head and "\n\t" not in head and "<gpu " not in text
+
+
 def address(written: str) -> Optional[str]:
     """Return an address as the kernel writes it: ``0000:06:00.0`` for ``00000000:06:00.0``. None for anything else."""
     found = _ADDRESS.match(written.lower())
@@ -95,7 +103,7 @@ def _text(result: SmiTree, text: str) -> None:
         lines.pop()
     stack: List[Tuple[int, str]] = []
     inside = False
-    for line in lines:
+    for line in _unwrapped(lines):
         line = line[:400].rstrip().expandtabs(4)
         if not line:
             continue
@@ -119,6 +127,29 @@ def _text(result: SmiTree, text: str) -> None:
             result.leaf("/".join([part for _, part in stack] + [name]), value.strip())
         if len(stack) < _DEEP:
             stack.append((indent, name))
+
+
+def _unwrapped(lines: List[str]) -> List[str]:
+    """Return the lines with those joined again that a terminal broke at its width. In the part about a GPU every line
+    is indented by fours; a rest that is not stands behind a line that is as long as any."""
+    first = next((number for number, line in enumerate(lines) if line.startswith("GPU ")), len(lines))
+    part = lines[first:]
+    rests = [number for number, line in enumerate(part)
+             if line.strip() and not line.startswith("GPU ") and (_indent(line) % 4 or not _indent(line))]
+    width = max(map(len, part), default=0)
+    if len(rests) > _WRAPPED * len(part) or any(len(part[number - 1]) != width for number in rests):
+        return lines
+    joined, known = lines[:first], set(rests)
+    for number, line in enumerate(part):
+        if number in known:
+            joined[-1] += line
+        else:
+            joined.append(line)
+    return joined
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _processes(result: SmiTree, stack: List[Tuple[int, str]], name: str, value: Optional[str]) -> bool:
