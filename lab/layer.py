@@ -23,7 +23,7 @@ def path(layer: recipe.Layer) -> Path:
 def build(layer: recipe.Layer) -> Path:
     """Return the layer's image, built if it is not there yet, and the base image before it."""
     if not path(layer).exists():
-        needs.check(needs.LAYER)
+        needs.check(needs.BTRFS if layer is recipe.BTRFS else needs.LAYER)
         image.build(layer)
     return path(layer)
 
@@ -46,7 +46,7 @@ def build_as_root(layer: recipe.Layer) -> None:
                 brought = work / "brought"
                 engine.bring(brought, log)
                 standin_gpus.bring(brought / "gpus")
-            elif layer in (recipe.SYSTEMD_BOOT, recipe.SECURE_BOOT):
+            elif layer in (recipe.SYSTEMD_BOOT, recipe.SECURE_BOOT, recipe.BTRFS):
                 brought = work / "brought"
                 esp = _empty_esp(brought, log)
                 for file in layer.files:
@@ -60,7 +60,7 @@ def build_as_root(layer: recipe.Layer) -> None:
                                f"remove {image.path().parent} and build again")
             (root / "root/layer.sh").unlink()
             (work / tree.MODES).write_text(tree.modes(root))
-            tree.pack(root, image.path(), work / image.DISK, log, esp=esp)
+            tree.pack(root, image.path(), work / image.DISK, log, esp=esp, btrfs=layer is recipe.BTRFS)
         shutil.rmtree(root)
         if layer is recipe.SERVING:
             engine.pin(work / "brought", work / engine.LOCK)

@@ -17,6 +17,7 @@ RUN = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "ssh":
        "ssh-keygen": "openssh-client"}  # fmt: skip
 BUILD = {**RUN, "mmdebstrap": "mmdebstrap", "sgdisk": "gdisk", "mke2fs": "e2fsprogs", "mkfs.vfat": "dosfstools"}
 LAYER = {**BUILD, "debugfs": "e2fsprogs", "unshare": "util-linux"}
+BTRFS = {**LAYER, "mkfs.btrfs": "btrfs-progs"}
 # What some tests need and skip without: a compiler for a libnvidia-ml.so.1 that breaks in a chosen way, a real browser
 # for the HTML report, containers for the trials inside an image (runc: Debian 12's crun refuses mixed cgroup versions),
 # a signed apt repository, UEFI firmware, skopeo for what is pinned from a registry, sshd for boxes on loopback.

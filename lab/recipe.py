@@ -70,7 +70,9 @@ SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "system
 #: A box with Secure Boot: Debian's signed shim, GRUB and kernel, with DKMS as on a box that builds its driver.
 SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-amd64-signed", "mtools"),
                     _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
-LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT)}
+#: A UEFI box whose GRUB cannot write: the root file system, with /boot, is btrfs.
+BTRFS = Layer("btrfs", ("btrfs-progs", "efibootmgr", "mtools"), _HERE / "btrfs.sh", 2)
+LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, BTRFS)}
 
 
 def environment() -> dict[str, str]:
@@ -112,3 +114,8 @@ def make_root(root: Path, disk: Path) -> list[str]:
     return ["mke2fs", "-q", "-t", "ext4", "-L", "root", "-U", ROOT_UUID, "-m", "0", "-O", "^has_journal",
             "-E", f"offset={at},lazy_itable_init=0,nodiscard", "-d", str(root), str(disk),
             f"{ROOT_MIB * 1024}k"]  # fmt: skip
+
+
+def make_btrfs(root: Path, file: Path) -> list[str]:
+    """Return the mkfs.btrfs argv that makes ``file``, as large as the root partition, of a tree."""
+    return ["mkfs.btrfs", "-q", "-L", "root", "-U", ROOT_UUID, "--rootdir", str(root), str(file)]

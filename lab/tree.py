@@ -59,11 +59,11 @@ def unpack(image: Path, into: Path, log: IO[bytes]) -> None:
 
 
 def pack(
-    root: Path, base: Path, disk: Path, log: IO[bytes], through: tuple[str, ...] = (), esp: Path | None = None,
+    root: Path, base: Path, disk: Path, log: IO[bytes], esp: Path | None = None, btrfs: bool = False,
 ) -> None:  # fmt: skip
     """Make a disk of a tree that came from the image ``base``: what is before its root partition (partition table,
-    GRUB, ESP) is copied, so no VM has to install GRUB again. ``through``: a command that mounts the tree first;
-    ``esp``: what takes the place of the ESP."""
+    GRUB, ESP) is copied, so no VM has to install GRUB again. ``esp``: what takes the place of the ESP; ``btrfs``: of
+    ext4."""
     with open(base, "rb") as old, open(disk, "wb") as new:
         new.write(old.read(_ROOT_AT))
         if esp is not None:
@@ -73,8 +73,27 @@ def pack(
         old.seek(-(2**20), os.SEEK_END)  # the second partition table
         new.seek(-(2**20), os.SEEK_END)
         new.write(old.read())
-    if process.run([*through, *recipe.make_root(root, disk)], log, needs.environment()) != 0:
+    if btrfs:
+        _put_btrfs(root, disk, log)
+    elif process.run(recipe.make_root(root, disk), log, needs.environment()) != 0:
         raise LabError(f"mke2fs could not make {disk}; its output is in {log.name}")
+
+
+def _put_btrfs(root: Path, disk: Path, log: IO[bytes]) -> None:
+    """mkfs.btrfs makes a whole file; what is not empty of it goes to the root partition's place."""
+    file = disk.with_name("btrfs.img")
+    with open(file, "wb") as new:
+        new.truncate(recipe.ROOT_MIB * 2**20)
+    if process.run(recipe.make_btrfs(root, file), log, needs.environment()) != 0:
+        raise LabError(f"mkfs.btrfs could not make {file}; its output is in {log.name}")
+    with open(file, "rb") as old, open(disk, "r+b") as new:
+        at = 0
+        while piece := old.read(2**20):
+            if piece.strip(b"\0"):
+                new.seek(_ROOT_AT + at)
+                new.write(piece)
+            at += len(piece)
+    file.unlink()
 
 
 def enter(root: Path, argv: list[str], seen: Path | None = None, timeout: float = 900) -> tuple[int, str]:

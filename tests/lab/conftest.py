@@ -139,6 +139,21 @@ def secure_boot_image(lab_image: Path) -> Path:
         pytest.fail(str(error), pytrace=False)
 
 
+@pytest.fixture(scope="session")
+def btrfs_image(lab_image: Path) -> Path:
+    """The image whose root file system is btrfs, on UEFI (about a minute on top of the first); needs root to be
+    unpacked."""
+    if os.geteuid() != 0:
+        pytest.skip("no root: the tree of an image can't be unpacked")
+    try:
+        uefi.check("uefi")
+        return layer.build(recipe.BTRFS)
+    except NoMeansError as error:
+        pytest.skip(f"no lab here: {error}")
+    except LabError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
 @pytest.fixture
 def box(lab_image: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeBox]:
     """`box(layout=..., spec_overrides={...}, base=image, firmware="uefi", **variables)` boots a VM for one test."""

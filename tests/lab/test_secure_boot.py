@@ -38,7 +38,7 @@ pytestmark = pytest.mark.long
 def lab(shared_box: MakeBox, secure_boot_image: Path) -> Iterator[Box]:
     """The box that this file works on."""
     box = shared_box(layout="switch", firmware="secure-boot", base=secure_boot_image)
-    box.first = box.ssh(cell.ALL, timeout=600)  # type: ignore[attr-defined]
+    box.first = cell.files(box)  # type: ignore[attr-defined]
     yield box
 
 
