@@ -8,6 +8,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
 from . import bench_json
+from .bench_failures import failures, waived
 
 __all__ = ["BANDWIDTH", "FAILED", "LATENCY_TEST", "Bench", "Grid", "parse_grids"]
 
@@ -55,11 +56,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class Bench:
-    """All tables of one text. ``devices`` maps a GPU's number to its address ("" where it is not told) and name."""
+    """All tables of one text. ``devices`` maps a GPU's number to its address ("" where it is not told) and name.
+    ``left_out``: how many tests this machine cannot run, of those whose names are not told."""
 
     tool: str
     devices: "Dict[int, Tuple[str, str]]"
     grids: "Dict[str, Grid]"
+    left_out: int = 0
 
     def grid(self, kind: str) -> "Dict[Tuple[int, int], float]":
         """Return the figures between two different GPUs. The mapping is empty where there is no such table."""
@@ -68,16 +71,17 @@ class Bench:
 
 
 def parse_grids(text: str) -> Bench:
-    """Return every table of the text, of each kind the first. ValueError where there is none."""
+    """Return every table of the text, of each kind the first, and what failed. ValueError where there is neither."""
     text = text[:8 << 20]
     tool = "p2pBandwidthLatencyTest" if LATENCY_TEST.search(text) else "nvbandwidth"
-    grids: Dict[str, Grid] = {}
     if bench_json.START.search(text):
         try:
             text, failed = bench_json.as_text(text)
         except ValueError:
             return Bench("nvbandwidth", {}, {"JSON": Grid("JSON", {}, True)})
-        grids = {FAILED + each: Grid(FAILED + each, {}, False) for each in failed}
+    else:
+        failed = list(failures(text))
+    grids = {FAILED + each: Grid(FAILED + each, {}, False) for each in failed}
     kind = part = ""
     lines = text.split("\n", 200_000)[:200_000]
     number = 0
@@ -105,9 +109,14 @@ def parse_grids(text: str) -> Bench:
             grids[kind] = Grid(kind, figures, len({row for row, _ in figures}) != rows)
     if "access" not in grids and (said := _access(text)):
         grids["access"] = Grid("access", said, False)
-    if not grids:
+    devices, (names, left_out) = _devices(text), waived(text)
+    if len(devices) > 1 and "access" not in grids and any(name.startswith("device_to_device") for name in names):
+        # It leaves tests between GPUs out where no pair has peer access (testcase.cpp, filterHasAccessiblePeerPairs).
+        grids["access"] = Grid("access", {(one, other): 0.0 for one in devices for other in devices if one != other},
+                               False)
+    if not grids and not (left_out and len(devices) > 1):
         raise ValueError("no table of figures")
-    return Bench(tool, _devices(text), grids)
+    return Bench(tool, devices, grids, left_out)
 
 
 def _rows(lines: List[str], wide: int) -> "Tuple[Dict[Tuple[int, int], float], int]":

@@ -6,10 +6,12 @@ import re
 from typing import List, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
+from .bench_failures import NCCL_ENDED, failures
 
 __all__ = ["START", "NcclTest", "Rank", "Row", "parse_nccl_tests"]
 
-START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+ .*Pid +\d+ on ", re.MULTILINE)
+START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+ .*Pid +\d+ on |"
+              rf"{NCCL_ENDED.pattern}", re.MULTILINE)
 _RANK = regex(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,100}) device +(\d{1,4}) "
               r"\[(?:(?:([0-9a-f]{4,8}):)?(?:0x)?([0-9a-f]{2})(?::([0-9a-f]{2}))?)\] (\S.{0,80})$",
               re.MULTILINE | re.IGNORECASE)
@@ -45,17 +47,19 @@ class Row:
 @dataclass(frozen=True)
 class NcclTest:
     """One run. ``name`` is "" where the version does not print it. ``bounds`` are the values out of bounds by the last
-    line, None where that line is not there. The text is ``cut`` where the average is not there either."""
+    line, None where that line is not there. ``failures``: the errors that ended it. The text is ``cut`` where nothing
+    tells the end."""
 
     name: str
     ranks: "Tuple[Rank, ...]"
     rows: "Tuple[Row, ...]"
     average: Optional[float]
     bounds: Optional[int]
+    failures: "Tuple[str, ...]" = ()
 
     @property
     def cut(self) -> bool:
-        return self.average is None and self.bounds is None
+        return self.average is None and self.bounds is None and not self.failures
 
     @property
     def wrong(self) -> int:
@@ -88,7 +92,7 @@ def parse_nccl_tests(text: str) -> NcclTest:
         if better:
             rows.append(Row(int(groups[0]), max(better), sum(known) if known else None))
     return NcclTest(name.group(1) if name else "", tuple(ranks), tuple(rows), _float(end.group(1)) if end else None,
-                    int(bounds.group(1)) if bounds else None)
+                    int(bounds.group(1)) if bounds else None, failures(body))
 
 
 def _float(word: str) -> Optional[float]:

@@ -41,7 +41,8 @@ CODES = {
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
-    "test-failed": "A test of a benchmark failed.",
+    "test-failed": "A benchmark, or a test of it, ended with an error.",
+    "tests-left-out": "nvbandwidth left tests out that this machine cannot run, and does not say which.",
     "sums-not-checked": "The benchmark did not check its sums.",
 }
 _BAD = 0.8
@@ -98,6 +99,11 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
     if not rows and not bad and "JSON" in cut:
         yield Finding(_ID, "cut", bench.tool, "unknown", "behaviour", f"{bench.tool}: its JSON is cut or damaged: give "
                       "all of the output of nvbandwidth -j", evidence=(bench.tool,))
+    elif not rows and not bad and bench.left_out:
+        yield Finding(_ID, "tests-left-out", bench.tool, "unknown", "behaviour", f"{bench.tool} left out "
+                      f"{bench.left_out} tests (\"Waived\"), without their names, and has no figure between two GPUs: "
+                      "it leaves those out where no pair has peer access; add: nvidia-smi topo -p2p r",
+                      str(bench.left_out), "", (bench.tool,))
     elif not rows and not bad:
         known = [f"{kind} {span(grid.figures)} GB/s" for kind, grid in bench.grids.items() if "GPU" in kind]
         yield Finding(_ID, "no-pair-in-text", bench.tool, "unknown", "behaviour",
@@ -112,8 +118,8 @@ def _failed(bench: Bench) -> list[Finding]:
         return []
     return [Finding(_ID, "test-failed", bench.tool, "fail", "behaviour", f"{bench.tool} failed: {some(failed, 4)}",
                     some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
-                        "run that test again by itself (option -t of nvbandwidth); wrong data or a CUDA error is no "
-                        "matter of speed: see `sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
+                        "run that test again by itself; wrong data or a CUDA error is no matter of speed: see "
+                        "`sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
 
 
 def _without(figures: Mapping[Pair, float], explained: Collection[Pair]) -> dict[Pair, float]:

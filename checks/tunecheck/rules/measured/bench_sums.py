@@ -33,6 +33,8 @@ _WAY = Remedy.typed("run it again with NCCL_DEBUG=INFO: \"via P2P\" names the di
 _LINKS = Remedy.typed("run it again with NCCL_DEBUG=INFO and without NCCL_P2P_DISABLE: \"via P2P\" or NVLS names "
                       "NVLink, SHM and NET do not; see fabric-state, `nvidia-smi topo -p2p n` and "
                       "`nvidia-smi nvlink -s`")
+_FAILED = Remedy.typed("look into `sudo dmesg` (Xid, AER) for the same moment, and run it again with "
+                       "NCCL_DEBUG=INFO, which names the rank and the call; then: `sudo tunecheck allreduce`")
 _TUNE = Remedy.typed("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see "
                      "`nvidia-smi nvlink -s`")
 
@@ -50,6 +52,11 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
                       f"{text}: {test.wrong} values are wrong", str(test.wrong), "0",
                       (name,), Remedy.typed("the data path is broken: see acs-redirect, iommu-mode, link-errors and "
                                             "xid; then: `sudo tunecheck p2p`"))
+        return
+    if test.failures:
+        told = some(test.failures, 3)
+        yield Finding(check, "test-failed", name, "fail", "behaviour", f"{text}: it ended with an error: {told}", told,
+                      "a run to its end", (name,), _FAILED)
         return
     known = _board(case, test)
     prior = getattr(known, f"bus_{ranks}_gb_s", None) if known and "all_reduce" in name else None
