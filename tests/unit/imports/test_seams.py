@@ -31,6 +31,8 @@ TEXTS = {
     "lscpu": "Architecture:             x86_64\n  CPU op-mode(s):         64-bit\nCPU(s):                   2\n"
              "  On-line CPU(s) list:    0,1\n",
     "/proc/cmdline": "BOOT_IMAGE=/vmlinuz-6.12 root=/dev/sda1 ro iommu=pt\n", "nvidia-smi -q as XML": smi_texts.XML,
+    "/proc/cmdline as systemd-boot has it": "initrd=\\EFI\\debian\\initrd.img root=UUID=1 rw iommu=pt pci=noacs\n",
+    "/proc/cmdline as an entry's options": "root=UUID=11111111-2222 ro quiet iommu=pt\n",
     "kernel log as an Xid": "NVRM: Xid (PCI:0000:06:00): 79, pid='<unknown>', GPU has fallen off the bus.\n",
     "kernel log as an error": "pcieport 0000:00:01.1: AER: Correctable error message received from 0000:06:00.0\n",
     "kernel log as a stuck task": "INFO: task nvidia-smi:4242 blocked for more than 120 seconds.\n"
@@ -51,6 +53,12 @@ def test_two_outputs_without_a_prompt_are_two_texts(divider: str) -> None:
         if len(found) != 2 or found[0].strip() != TEXTS[one].strip() or found[1].strip() != TEXTS[other].strip():
             wrong.append((one, other, [text[:60] for text in found]))
     assert not wrong
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TEXTS if not kind.startswith("/proc/cmdline")])
+def test_a_command_line_without_a_sign_stands_in_front(kind: str) -> None:
+    line = "console=ttyS0 ro quiet pci=noacs iommu=pt init=/sbin/init\n"
+    assert [text.strip() for _, text in parts(line + TEXTS[kind])] == [line.strip(), TEXTS[kind].strip()]
 
 
 @pytest.mark.parametrize("kind", TEXTS)

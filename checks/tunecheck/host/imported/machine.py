@@ -163,6 +163,7 @@ def load_import(path: str) -> ImportedHost:
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
                          Damage.CONTRADICTS)
+    holes.update(dict.fromkeys(texts.set_aside))
     holes.update(dict.fromkeys(f"{origin} also holds {better}" for origin, better in [*advice][:5]))
     used = {origin for files in origins.values() for origin in files}
     return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))

@@ -17,7 +17,9 @@ from .posts import kinds
 
 __all__ = ["MOST", "parts"]
 
-_LOG = "kernel log"
+_LOG, _CMDLINE = "kernel log", "/proc/cmdline"
+#: The kernel's own limit is 2048 or 4096.
+_LINE = 8192
 #: How an engine's log begins: the first of them that is in it. The others come again for each of its workers.
 _ENGINE = ("API server version", "server_args=", "LLM engine (v")
 _NVRM = regex(r"^NVRM: |^nvidia-nvswitch\d{1,3}: SXid ", re.MULTILINE)
@@ -37,7 +39,9 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
     Nothing gets lost: the parts and the titles between them are the whole text."""
     # Without a word of the others there is at most a kernel log, which may be long.
     there = [kind for kind, words, _ in SIGNS if any(word in text for word in words)]
-    begins = _cuts(text, there) if there or any(word in text for word in _ENGINE) else []
+    there_is_more = there or any(word in text for word in _ENGINE) or (
+        recognise(text[:_LINE].partition("\n")[0]) == _CMDLINE)
+    begins = _cuts(text, there) if there_is_more else []
     if len(begins) < 2:
         yield "", text
         return
@@ -100,6 +104,9 @@ def _kinds(text: str) -> list[str]:
 def _begins(text: str, there: list[str]) -> list[int]:
     """Return where outputs of known kinds begin. A part of no known kind belongs to the output before it."""
     starts = list(_starts(text, there))
+    # A command line that begins with words of any kind has no sign of its own.
+    if starts and starts[0] and recognise(text[:_title(text, 0, starts[0])[1]]) == _CMDLINE:
+        starts.insert(0, 0)
     found, last = list[int](), ""
     for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
         block = text[begin:_title(text, begin, end)[1]]

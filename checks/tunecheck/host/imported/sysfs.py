@@ -44,6 +44,8 @@ def synthesise(texts: Texts) -> str | None:
     if problem and texts.reported and len(texts.cmdlines) == 1:
         # One run of one script: only its journal may be of an earlier boot.
         del texts.runs[_DMESG]
+        texts.set_aside.append("the kernel log in the bug report is of another boot (its command line is another) and "
+                               "is not judged; add: sudo dmesg")
         for command in ("dmesg", "journalctl"):
             texts.errors[f"run {command}"] = Absence.NOT_IN_IMPORT.because(
                 "the log in the report is of another boot: its command line is another")

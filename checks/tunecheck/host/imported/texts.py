@@ -28,7 +28,8 @@ class Texts:
     report or nvidia-smi was made; ``only_list``: lspci came without details, and such a list does not show its end;
     ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
     as in base.doubt; ``answers``: every text of the kinds of which a machine has one, ``torn``: what two texts say of a
-    path that can have only one value; ``named`` and ``logged``: as in hosts.two."""
+    path that can have only one value; ``named`` and ``logged``: as in hosts.two; ``set_aside``: what was recognised
+    and is not judged, and why."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class Texts:
     lscpu: list[str] = field(default_factory=list)
     named: dict[str, None] = field(default_factory=dict)
     logged: dict[str, None] = field(default_factory=dict)
+    set_aside: list[str] = field(default_factory=list)
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
