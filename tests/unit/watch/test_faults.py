@@ -445,7 +445,8 @@ def test_34_nobody_reads_any_more(tmp_path: Path) -> None:
             watching.stdout.close()
             for running in (0, 1, 0):
                 server.running = running
-                time.sleep(2)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    watching.wait(2)
             assert watching.poll() is not None
         finally:
             watching.kill()
