@@ -44,8 +44,8 @@ def judge(case: Case) -> Iterator[Finding]:
         # lspci shows a group only where there is one, and this log does not say that the kernel made none.
         yield Finding(_ID, UNREAD, "accelerators", "unknown", "effective", "whether the accelerators are in an IOMMU "
                       "group is in none of these texts: lspci shows no group, and the kernel log does not cover its "
-                      "making; on the box run: sudo tunecheck record", "?", case.spec.iommu if case.frozen else "",
-                      (unread[0].source,), absence=Absence.LOG_TOO_SHORT)
+                      "making; a recording of the box holds it (sudo tunecheck record)", "?",
+                      case.spec.iommu if case.frozen else "", (unread[0].source,), absence=Absence.LOG_TOO_SHORT)
         return
     if unread:
         yield Finding(_ID, UNREAD, "accelerators", "unknown", "effective", f"the IOMMU group type cannot be read: "
