@@ -30,13 +30,14 @@ from tunecheck.parsers.nvidia.smi_failure import failures
 from tunecheck.parsers.nvidia.smi_table import listed, parse_table
 from tunecheck.parsers.pci.lspci import parse_lspci
 from tunecheck.parsers.pci.lspci_machine import MACHINE, listing
-from tunecheck.parsers.pci.lspci_regions import bar1_sizes
+from tunecheck.parsers.pci.lspci_regions import bar1_sizes, without_address
 from tunecheck.parsers.pci.lspci_tree import parse_tree
 from tunecheck.parsers.text.pasted import clean
 
 PARSERS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("smi_table", parse_table), ("smi_list", listed), ("smi_failure", failures), ("lspci_tree", parse_tree),
-    ("lspci_regions", bar1_sizes), ("nccl_log", lambda text: parse_nccl(text).whole), ("nccl_tests", parse_nccl_tests),
+    ("lspci_regions", lambda text: (bar1_sizes(text), without_address(text))),
+    ("nccl_log", lambda text: parse_nccl(text).whole), ("nccl_tests", parse_nccl_tests),
     ("bench_grids", parse_grids), ("engine_log", parse_engine), ("lsmod", loaded), ("modinfo", modinfo),
     ("nvcc", nvcc), ("nodes", nodes), ("pasted", clean), ("kinds", lambda text: list(kinds(text))),
     ("lspci_machine", lambda text: (MACHINE.search(text), parse_lspci(listing(text)))),
@@ -57,7 +58,8 @@ SEEDS = (
     " |                                                        \\-00.1  Mellanox\n"
     " \\-[0000:00]-+-00.0  Intel Corporation\n             \\-1f.0  Intel\n",
     "06:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:2bb5]\n"
-    "\tRegion 1: Memory at 38000000000 (64-bit, prefetchable) [size=128G]\n",
+    "\tRegion 1: Memory at 38000000000 (64-bit, prefetchable) [size=128G]\n"
+    "\tRegion 3: Memory at <unassigned> (64-bit)\n",
     "box:9:9 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\nbox:9:9 [0] NCCL INFO comm 0x55 rank 0 nRanks 2 nNodes 1\n"
     "box:9:9 [0] NCCL INFO 2 coll channels, 0 nvls channels\nbox:9:9 [0] NCCL INFO Channel 00/24 : 0 1\n"
     "box:9:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"

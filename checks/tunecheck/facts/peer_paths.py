@@ -1,6 +1,7 @@
 """The way between two accelerators, and what it can carry: arithmetic over the tree, no judgement.
 
-Speeds are the highest that each link can train to: an idle link sleeps at 2.5 GT/s. Widths and MPS are those of now.
+Speeds are the highest that each link can train to: an idle link sleeps at 2.5 GT/s. Of a link that a GPU at work keeps
+slower it is the speed of now, as link-speed fails on it and traffic gets no more. Widths and MPS are those of now.
 The figure for Gen5 x16 at MPS 256, 57.6 GB/s one way, is met by measurements of 53 to 57 (flow control
 and SKP take 1 to 2 %); with ACS redirect both directions share the switch's uplink: 50 to 51 both ways together.
 """
@@ -12,6 +13,7 @@ from dataclasses import replace
 
 from ..parsers.pci.switch_chips import EMULATED
 from ..util.at_first_use import dataclass
+from .loaded_links import links_above
 from .pci.pci import Device
 from .pci.pcie_link import PcieLink
 from .pci.topology import Pair
@@ -50,9 +52,8 @@ class PairPath:
 
 def paths(snapshot: Snapshot) -> tuple[PairPath, ...]:
     """Return one way for each of topology.pairs, in their order."""
-    topology = snapshot.topology
-    above = {device.bdf: topology.links_above(device) for device in topology.devices}
-    return tuple(_path(snapshot, pair, above) for pair in topology.pairs)
+    above = links_above(snapshot)
+    return tuple(_path(snapshot, pair, above) for pair in snapshot.topology.pairs)
 
 
 def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[PcieLink]]) -> PairPath:
@@ -96,6 +97,8 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
         reasons.append("hairpin: ACS redirect sends both directions over the same uplink to the root complex")
     elif one_way is not None and path.latency_class in _BEYOND:
         reasons.append(_BEYOND[path.latency_class])
+    if one_way is not None and slowest and slowest.loaded:
+        reasons.append(f"under load {slowest.name} runs at Gen{slowest.gen} of Gen{slowest.top_gen}")
     return replace(path, slowest=slowest, mps=mps, one_way=one_way, two_way=two_way,
                    reason="; ".join(reasons) or None)
 

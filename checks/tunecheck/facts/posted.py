@@ -66,7 +66,8 @@ class Nccl:
 class Posted:
     """Everything that an import holds beside a machine's files. ``letters`` maps r, w, n, a, p ("?": not told) to the
     table of `nvidia-smi topo -p2p`. ``links`` are those of `nvidia-smi nvlink -s`, by GPU: up or not. ``names`` are
-    those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB; ``cuda`` is nvcc's release; ``module`` is what modinfo
+    those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB, ``bare`` to the numbers of the memory
+    regions that have no address (-1: without a number); ``cuda`` is nvcc's release; ``module`` is what modinfo
     tells."""
 
     table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", Absence.NOT_IN_IMPORT))
@@ -79,6 +80,7 @@ class Posted:
     benches: tuple[Bench, ...] = ()
     engines: tuple[EngineLog, ...] = ()
     bar1: Mapping[str, int] = field(default_factory=dict)
+    bare: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     cuda: str = ""
     modules: Loaded | None = None
     module: Mapping[str, str] = field(default_factory=dict)

@@ -59,14 +59,17 @@ def _failures(texts: tuple[str, ...], found: dict[str, Any]) -> None:
     found["failures"] = tuple(dict.fromkeys(each for text in texts for each in failures(text)))
 
 
-def _bar1(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..parsers.pci.lspci_regions import bar1_sizes
+def _regions(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..parsers.pci.lspci_regions import bar1_sizes, without_address
 
     sizes: dict[str, int] = {}
+    bare: dict[str, tuple[int, ...]] = {}
     for text in texts:
         for bdf, size in bar1_sizes(text).items():
             sizes[bdf] = min(size, sizes.get(bdf, size))
-    found["bar1"] = sizes
+        for bdf, numbers in without_address(text).items():
+            bare[bdf] = tuple(sorted({*bare.get(bdf, ()), *numbers}))
+    found["bar1"], found["bare"] = sizes, bare
 
 
 def _tests(texts: tuple[str, ...], found: dict[str, Any]) -> None:
@@ -202,6 +205,6 @@ def _bench(text: str) -> Bench | None:
 _READERS: dict[str, Callable[[tuple[str, ...], dict[str, Any]], None]] = {
     "nvidia-smi -L": _names, "nvidia-smi nvlink -s": _links,
     "nvidia-smi's failure": _failures, "NCCL log": _nccl, "nccl-tests": _tests,
-    "p2pBandwidthLatencyTest": _benches, "nvbandwidth": _benches, "engine log": _engines, "lspci -v": _bar1,
+    "p2pBandwidthLatencyTest": _benches, "nvbandwidth": _benches, "engine log": _engines, "lspci -v": _regions,
     "nvcc --version": _toolkit, "lsmod": _modules, "modinfo": _module, "ls /dev/nvidia*": _device_nodes,
 }

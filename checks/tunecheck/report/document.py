@@ -81,11 +81,11 @@ def _pair(topology: Topology, pair: Pair) -> dict[str, Any]:
 
 
 def _path(path: PairPath) -> dict[str, Any]:
-    """Return the path of a pair as plain data. Links are at their highest speed and present width; rates are GB/s of
+    """Return the path of a pair as plain data. Links are at their speed under load and present width; rates are GB/s of
     payload."""
     slowest = path.slowest
     return {"hops": [_hop(path, hop) for hop in path.hops],
-            "slowest": {"link": slowest.name, "gen": slowest.top_gen, "width": slowest.width} if slowest else None,
+            "slowest": {"link": slowest.name, "gen": slowest.load_gen, "width": slowest.width} if slowest else None,
             "redirectors": list(path.redirectors), "mps": path.mps, "one_way_gb_s": path.one_way,
             "two_way_gb_s": path.two_way, "latency_class": path.latency_class, "reason": path.reason}
 
@@ -93,7 +93,7 @@ def _path(path: PairPath) -> dict[str, Any]:
 def _hop(path: PairPath, hop: Device) -> dict[str, Any]:
     link, express = path.link_of(hop.bdf), hop.express.value
     state = express.link if express else None
-    return {"bdf": hop.bdf, "link": {"gen": link.top_gen, "width": link.width} if link else None,
+    return {"bdf": hop.bdf, "link": {"gen": link.load_gen, "width": link.width} if link else None,
             "aspm": (state.aspm or "off") if state else None, "mps": express.payload if express else None,
             "mrrs": express.read_request if express else None}
 

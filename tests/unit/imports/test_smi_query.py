@@ -184,3 +184,32 @@ def test_a_default_that_is_not_shown_may_be_any(tmp_path: Path, line: str, outco
         f"        Requested Power Limit : 600.00 W\n{line}")
     found = judge(Case(gather(load_import(str(tmp_path)), None, True)), "preflight")
     assert [each.outcome for each in found if each.id == "gpu-power-limit"] == [outcome]
+
+
+_COUNTERS = ("slowdown_sw_thermal_us", "slowdown_hw_thermal_us", "slowdown_power_brake_us")
+
+
+@pytest.mark.parametrize("names", [
+    ("SW Thermal Slowdown", "HW Thermal Slowdown", "HW Power Braking"),
+    ("SW Thermal Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown")], ids=["580", "older"])
+def test_how_long_it_was_slowed_down_is_read_in_each_wording(names: tuple[str, ...]) -> None:
+    lines = "".join(f"        {name} : {number} us\n" for number, name in enumerate(names, 1))
+    shown = "        HW Thermal Slowdown               : 12 us\n"
+    text = HEAD.format(count=1) + GPU.format(bus="06").replace(shown, lines)
+    (gpu,) = gpus(text)
+    assert [gpu["values"][key] for key in _COUNTERS] == [1, 2, 3]
+
+
+def test_how_long_it_was_slowed_down_is_read_from_xml() -> None:
+    section = "clocks_event_reasons_counters"
+    inside = "".join(f"<{section}_{name}>{number} us</{section}_{name}>\n" for number, name in enumerate(
+        ("sw_therm_slowdown", "hw_therm_slowdown", "hw_power_brake"), 1))
+    before, mark, rest = XML.partition("  <clocks_event_reasons>")
+    (gpu, *_) = gpus(f"{before}<{section}>\n{inside}</{section}>\n{mark}{rest}")
+    assert mark and [gpu["values"][key] for key in _COUNTERS] == [1, 2, 3]
+
+
+def test_of_two_texts_the_longer_time_counts() -> None:
+    text = HEAD.format(count=1) + GPU.format(bus="06")
+    (gpu,) = gpus(text, text.replace(": 12 us", ": 900 us"))
+    assert gpu["values"]["slowdown_hw_thermal_us"] == 900

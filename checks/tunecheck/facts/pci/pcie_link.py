@@ -25,7 +25,8 @@ class PcieLink:
 
     ``gen`` and ``width`` are the current values: at idle the generation is low, to save power, and the lanes stay (0:
     no link is up). ``max_gen`` and ``max_width`` are what both ends have; 0 at an end (emulated ports) is no value.
-    ``held`` is where the port above holds the link below max_gen (Link Control 2)."""
+    ``held`` is where the port above holds the link below max_gen (Link Control 2). ``loaded``: a GPU below it works, so
+    ``gen`` is what the link reaches (facts/loaded_links.py)."""
 
     upper: Device | None
     lower: Device
@@ -35,6 +36,7 @@ class PcieLink:
     max_gen: int | None
     max_width: int | None
     held: int | None
+    loaded: bool = False
 
     @property
     def ends(self) -> tuple[Device, ...]:
@@ -42,18 +44,23 @@ class PcieLink:
 
     @property
     def top_gen(self) -> int | None:
-        """Return the generation that the link reaches under load. None where it is not known."""
+        """Return the generation that the link should reach under load. None where it is not known."""
         return self.held or self.max_gen
 
+    @property
+    def load_gen(self) -> int | None:
+        """Return the generation that traffic gets: the one of now where that is seen under load, else the highest."""
+        return self.gen if self.loaded else self.top_gen
+
     def rate(self, mps: int) -> float | None:
-        """Return the payload rate in GB/s one way, at the link's highest speed and its width of now. ``mps`` is the
-        largest packet in bytes. None where speed or width is not known."""
-        return payload_rate(self.top_gen, self.width, mps) if self.top_gen and self.width else None
+        """Return the payload rate in GB/s one way, at the link's speed under load and its width of now. ``mps`` is
+        the largest packet in bytes. None where speed or width is not known."""
+        return payload_rate(self.load_gen, self.width, mps) if self.load_gen and self.width else None
 
     @property
     def text(self) -> str:
-        """Return ``x16 Gen5``: the width of now, and the highest generation. "?" stands for what is not known."""
-        return f"x{self.width or '?'} Gen{self.top_gen or '?'}"
+        """Return ``x16 Gen5``: the width of now, and the generation under load. "?" stands for what is not known."""
+        return f"x{self.width or '?'} Gen{self.load_gen or '?'}"
 
 
 def link_between(upper: Device | None, lower: Device) -> PcieLink:

@@ -10,6 +10,8 @@ _OUTPUTS = (
     ("/sys/bus/pci/", "sudo lspci -nnvvv"), ("/proc/cmdline", "cat /proc/cmdline"),
     ("/sys/devices/system/node/", "numactl -H"),
     ("/proc/swaps", "cat /proc/swaps"), ("/proc/driver/nvidia/params", "cat /proc/driver/nvidia/params"),
+    # nvidia-smi tells the version, and never whether the modules are the open ones.
+    ("/proc/driver/nvidia/version", "cat /proc/driver/nvidia/version"),
     ("/sys/module/nvidia/version", "nvidia-smi -q"), ("/proc/driver/nvidia/", "nvidia-smi -q"),
     ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
     ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
@@ -33,6 +35,9 @@ def output_for(question: str) -> str:
     """Return the command whose output answers ``question``, the source of a fact. "" where no text does."""
     if question.startswith(ON_THE_BOX) or "/aer_dev_" in question:
         return ""
+    # Where lspci shows no group, only the kernel says whether it made some.
+    if question.startswith("/sys/bus/pci/") and question.endswith("/iommu_group"):
+        return "sudo dmesg"
     found = next((command for start, command in _OUTPUTS if question.startswith(start)), None)
     if found is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         return f"grep -H . {question}"

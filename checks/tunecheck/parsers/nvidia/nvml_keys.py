@@ -72,6 +72,9 @@ KEYS = {
 #: Keys that only a text of nvidia-smi fills.
 OF_TEXTS = {
     "name_begin": ("text", "the beginning of a product name that the plain table cut"),
+    "slowdown_sw_thermal_us": ("microseconds", "slowed down by software for heat, since the driver was loaded"),
+    "slowdown_hw_thermal_us": ("microseconds", "slowed down by hardware for heat, since then"),
+    "slowdown_power_brake_us": ("microseconds", "slowed down by the power supply's brake, since then"),
     "whole_report": ("bool", "the report shows every GPU that it counts, and this one to its end"),
 }
 #: Keys that recordings of earlier versions do not have.

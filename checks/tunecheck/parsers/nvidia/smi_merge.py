@@ -17,6 +17,7 @@ _HIGH = frozenset((
     "ecc_volatile_corrected", "ecc_volatile_uncorrected", "ecc_aggregate_corrected", "ecc_aggregate_uncorrected",
     "remapped_correctable", "remapped_uncorrectable", "remap_pending", "remap_failed", "temperature_c",
     "replay_counter", "replay_rollovers", "recovery_action",
+    "slowdown_sw_thermal_us", "slowdown_hw_thermal_us", "slowdown_power_brake_us",
     "bar1_used_mib", "clock_sm_mhz", "link_gen_board", "retire_pending",
    "sram_threshold_exceeded", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory"))
 _LOW = frozenset((

@@ -27,6 +27,7 @@ _JUDGED = ("sw_power_cap", "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake
 
 _MIB, _WATT, _CELSIUS, _MHZ, _PERCENT = (
     number(" MiB"), number(" W", 1000), number(" C"), number(" MHz"), number(" %"))
+_MICROSECONDS = number(" us")
 _COUNT, _YES, _ON = number(""), word({"yes": True, "no": False}), word({"enabled": True, "disabled": False})
 _MODE = word({"enabled": "enabled", "disabled": "disabled"})
 _ONE_OF = {name.replace("_", mark): name for name in ("default", "exclusive_process", "prohibited") for mark in "_ "}
@@ -37,6 +38,12 @@ _WIDTH, _XML_WIDTH = "pci/gpu_link_info/link_width/", "pci/pci_gpu_link_info/lin
 def _power(*names: str) -> Tuple[str, ...]:
     """Return the places of values of the section on power. Before driver 530 it was called "Power Readings"."""
     return tuple(folder + name for name in names for folder in ("gpu_power_readings/", "power_readings/"))
+
+
+def _slowed(*names: str) -> Tuple[str, ...]:
+    """Return the places of a counter of time with lower clocks; XML repeats the section's name in each."""
+    section = "clocks_event_reasons_counters"
+    return tuple("%s/%s%s" % (section, before, name) for name in names for before in ("", section + "_"))
 
 
 #: key -> (how to read it, where it may stand in text and in XML: the first that is there counts)
@@ -76,6 +83,10 @@ _PLACES: Dict[str, Tuple[Read, Tuple[str, ...]]] = {
     "clock_sm_max_mhz": (_MHZ, ("max_clocks/sm", "max_clocks/sm_clock")),
     "clock_memory_mhz": (_MHZ, ("clocks/memory", "clocks/mem_clock")),
     "clock_memory_max_mhz": (_MHZ, ("max_clocks/memory", "max_clocks/mem_clock")),
+    "slowdown_sw_thermal_us": (_MICROSECONDS, _slowed("sw_thermal_slowdown", "sw_therm_slowdown")),
+    "slowdown_hw_thermal_us": (_MICROSECONDS, _slowed("hw_thermal_slowdown", "hw_therm_slowdown")),
+    "slowdown_power_brake_us": (_MICROSECONDS, _slowed("hw_power_braking", "hw_power_brake_slowdown",
+                                                       "hw_power_brake")),
     "pstate": (word({"p%d" % number: number for number in range(16)}), ("performance_state",)),
     "utilization_gpu": (_PERCENT, ("utilization/gpu", "utilization/gpu_util")),
     "utilization_memory": (_PERCENT, ("utilization/memory", "utilization/memory_util")),

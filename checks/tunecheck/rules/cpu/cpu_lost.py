@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...model.command import cpus, run
 from ...model.finding import Finding, Place, Remedy
@@ -13,7 +14,7 @@ from ..context import Case
 from ..errors import from_log
 from ..remedies import boot_remedies
 from ..remedies.acs_remedies import boot_fix
-from ..remedies.iommu_remedies import switched_off
+from ..remedies.iommu_remedies import no_remapping, switched_off
 
 CHECK = Check(
     "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,
@@ -27,6 +28,8 @@ CODES = {
     "offline": "CPUs are offline.",
 }
 _ID = CHECK.id
+#: From so many CPUs on some have an APIC id that takes more than 8 bits: 255 is the one that means all.
+_WIDE = 255
 _X2APIC = Remedy("look for x2APIC in the BIOS", (), True, Place.FIRMWARE)
 
 
@@ -61,8 +64,27 @@ def judge(case: Case) -> Iterator[Finding]:
         named = show(present - online)
         code, outcome = "capped-by-cmdline" if capped else "offline", "warn"
         text = f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
-        remedy = (boot_remedies.remove(capped[0]) if capped else Remedy.of("run: ", run("chcpu -e", named))
-                  if cpus(named) else None)
+        words = [] if capped else _in_the_way(case, len(present))
+        if words:
+            text += (f": {' '.join(words)} can keep CPUs from coming up, as without interrupt remapping the "
+                     "kernel has only 8-bit APIC ids")
+        remedy = (boot_remedies.remove(capped[0]) if capped else _up(case, named, words) if cpus(named) else None)
     wanted = show(present | broken) if present else "every CPU online"
     yield Finding(_ID, code, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy,
                   unread.absence if unread and outcome == "unknown" else None)
+
+
+def _in_the_way(case: Case, present: int) -> list[str]:
+    """Return the words on the command line that may keep a CPU from coming up. A log of the whole boot would name the
+    CPU, so nothing is suspected beside one."""
+    return no_remapping(case) if present >= _WIDE and not from_log.is_complete(case) else []
+
+
+def _up(case: Case, named: str, words: list[str]) -> Remedy:
+    """Return how to bring CPUs up, and what to do where the kernel refuses that."""
+    bring = Remedy.of("run: ", run("chcpu -e", named))
+    if not words:
+        return bring
+    boot = boot_fix(case) if switched_off(case) else boot_remedies.remove(" ".join(words))
+    lead = f"{bring.text}; where that fails (the kernel log then says: invalid APIC ID), "
+    return replace(boot, text=lead + boot.text, commands=(*bring.commands, *boot.commands), needs_reboot=False)

@@ -35,7 +35,7 @@ def no_resizable_bar(case: Case, gpu: Gpu) -> str:
 
 
 def with_lspci_bar1(case: Case) -> Case:
-    """The case with BAR1's size as `lspci -v` shows it (Region 1), where NVML's answer is not given."""
+    """The case with BAR1's size as lspci shows it, where NVML's answer is not given."""
     shown, devices = case.snapshot.posted.bar1, case.snapshot.topology.devices
     if not shown or case.snapshot.nvml.value is not None:
         return case
@@ -43,4 +43,4 @@ def with_lspci_bar1(case: Case) -> Case:
     gpus = tuple(Gpu(device.bdf, index, {"bar1_total_mib": shown[device.bdf]} if device.bdf in shown else {},
                      {} if device.bdf in shown else none) for index, device in enumerate(devices))
     document = Nvml(absent("lspci", Absence.NOT_READ), absent("lspci", Absence.NOT_READ), gpus, {})
-    return replace(case, snapshot=replace(case.snapshot, nvml=known(document, "lspci, Region 1")))
+    return replace(case, snapshot=replace(case.snapshot, nvml=known(document, "lspci, BAR1")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...model.absence import Absence
 from ...model.finding import Finding, Place, Remedy
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_ACCELERATOR, NOT_DECLARED, UNREAD
@@ -38,6 +39,14 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, NO_ACCELERATOR, "accelerators", "skip", "effective", "no accelerator found")
         return
     unread = [fact for fact in groups.values() if fact.value is None]
+    if unread and case.host.kernel.log.known and unread[0].absence is Absence.NOT_IN_IMPORT \
+            and unread[0].source.endswith("/iommu_group"):
+        # lspci shows a group only where there is one, and this log does not say that the kernel made none.
+        yield Finding(_ID, UNREAD, "accelerators", "unknown", "effective", "whether the accelerators are in an IOMMU "
+                      "group is in none of these texts: lspci shows no group, and the kernel log does not cover its "
+                      "making; a recording of the box holds it (sudo tunecheck record)", "?",
+                      case.spec.iommu if case.frozen else "", (unread[0].source,), absence=Absence.LOG_TOO_SHORT)
+        return
     if unread:
         yield Finding(_ID, UNREAD, "accelerators", "unknown", "effective", f"the IOMMU group type cannot be read: "
                       f"{unread[0].why()}", "?", case.spec.iommu if case.frozen else "", (unread[0].source,),

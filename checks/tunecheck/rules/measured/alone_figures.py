@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.loaded_links import links_above
 from ...facts.pci.pcie_link import hops
 from ...model.finding import Finding, Remedy
 from ...model.measurement import Measurement
@@ -69,15 +70,15 @@ def named(figures: list[Measurement]) -> str:
 
 
 def carries(case: Case, number: int) -> tuple[float | None, str]:
-    """Return the GB/s that the links from the root port to the GPU carry one way at their width, highest speed and
-    packet size, and the slowest link; else None and why that is not known."""
+    """Return the GB/s that the links from the root port to the GPU carry one way at their width, speed under load
+    and packet size, and the slowest link; else None and why that is not known."""
     topology = case.snapshot.topology
     if number >= len(topology.devices):
         return None, "the GPU is not in the PCI tree"
     device = topology.devices[number]
     if device.chain.value is None:
         return None, f"its place in the tree is not known: {device.chain.why()}"
-    chain, links = hops(topology.bridges, device), topology.links_above(device)
+    chain, links = hops(topology.bridges, device), links_above(case.snapshot)[device.bdf]
     if any(hop.ids in EMULATED for hop in chain):
         return None, "a virtual machine hides the real links"
     sizes = [hop.express.value.payload if hop.express.value else None for hop in chain]

@@ -27,8 +27,11 @@ _BIOS = "switch on Above 4G Decoding in the BIOS (and update it)"
 
 def judge(case: Case) -> Iterator[Finding]:
     log = from_log.events(case)
+    shown = list(_shown(case, {bar.bdf for bar in log.unassigned} if log else set()))
+    yield from shown
     if log is None:
-        yield from_log.unread(case, _ID)
+        if not shown:
+            yield from_log.unread(case, _ID)
         return
     source, boards = (case.host.kernel.log.source,), {device.bdf for device in case.snapshot.topology.devices}
     refused = from_log.no_address(case)
@@ -40,12 +43,27 @@ def judge(case: Case) -> Iterator[Finding]:
     if "" in refused:
         yield Finding(_ID, "no-address", "a GPU", "fail", "effective", "the NVIDIA driver refuses a GPU: a part of its "
                       "memory has no valid address", "?", "an address for every BAR", source, _fix(case))
-    elif not log.unassigned and not from_log.is_complete(case):
+    elif log.unassigned or shown:
+        return
+    elif not from_log.is_complete(case):
         yield Finding(_ID, from_log.incomplete_code(case), "kernel log", "unknown", "effective",
                       f"no BAR without an address {from_log.limits_of_log(case)}",
                       evidence=source)
-    elif not log.unassigned:
+    else:
         yield Finding(_ID, "ok", "kernel log", "pass", "effective", "every BAR found a place", evidence=source)
+
+
+def _shown(case: Case, logged: set[str]) -> Iterator[Finding]:
+    """Yield what lspci shows of accelerators, for which the log has nothing (``logged``): a region to which it gives no
+    address. Other devices stay without one on healthy machines, and only the log tells whether anything asked for it.
+    """
+    for device in case.snapshot.topology.devices:
+        numbers = case.snapshot.posted.bare.get(device.bdf, ())
+        if numbers and device.bdf not in logged:
+            bars = ", ".join("a memory region" if number < 0 else f"BAR {number}" for number in numbers)
+            yield Finding(_ID, "no-address", device.bdf, "fail", "effective",
+                          f"{from_log.name(case, device.bdf)}: lspci shows no address of {bars}", bars,
+                          "an address for every BAR", ("lspci",), _fix(case))
 
 
 def _named(bar: Unassigned) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from ...facts.loaded_links import links_above
 from ...facts.pci.pci import Device
-from ...facts.pci.pcie_link import PcieLink, hops, link_between
+from ...facts.pci.pcie_link import PcieLink, hops
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
 from ...parsers.pci.pcie_cap import generation
@@ -14,9 +15,9 @@ from ...parsers.pci.switch_chips import EMULATED
 from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD
 from ..context import Case
 from .link_from_log import from_log
-from .link_from_smi import from_smi, works
+from .link_from_smi import from_smi
 
-__all__ = ["at_hops", "board_gen", "busy", "cost", "each", "named", "no_accelerator", "payload", "unread"]
+__all__ = ["at_hops", "board_gen", "cost", "each", "named", "no_accelerator", "payload", "unread"]
 
 
 def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], registers: bool = True
@@ -70,12 +71,6 @@ def payload(chain: list[Device]) -> list[tuple[Device, int | None]]:
     return [(hop, hop.express.value.payload) for hop in chain if hop.express.value and hop.ids not in EMULATED]
 
 
-def busy(case: Case, bdf: str) -> bool | None:
-    """Whether the GPU works now, as `works` says it; None where nothing tells."""
-    gpu = case.snapshot.nvml.value.gpu(bdf) if case.snapshot.nvml.value else None
-    return works(gpu) if gpu else None
-
-
 def board_gen(device: Device) -> int | None:
     """Return the PCIe generation of the board itself, as its register states it. NVML is not asked here: what only it
     says could be left out, and the verdict would be better without it."""
@@ -87,13 +82,13 @@ def named(links: list[PcieLink]) -> str:
     return ", ".join(f"{slow.name} at Gen{slow.gen} of Gen{slow.top_gen}" for slow in links)
 
 
-def cost(chain: list[Device]) -> str:
+def cost(case: Case, chain: list[Device]) -> str:
     """Return what MPS 128 costs at the accelerator's own link where every hop could do 256: `` where every hop can do
     256: 53.1 instead of 57.6 GB/s``; "" where a hop cannot."""
     able = [hop.express.value.payload_max or 128 for hop in chain if hop.express.value]
     if not able or min(able) < 256:
         return ""
-    link = link_between(None, chain[-1])
+    link = links_above(case.snapshot)[chain[-1].bdf][-1]
     small, large = link.rate(128), link.rate(256)
     figures = f": {small:.1f} instead of {large:.1f} GB/s" if small and large else ""
     return f" where every hop can do 256{figures}"

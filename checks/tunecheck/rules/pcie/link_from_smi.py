@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...facts.loaded_links import works
 from ...facts.nvidia.nvml import Gpu
 from ...model.finding import Finding, Place, Remedy
 from ..context import Case
 
-__all__ = ["from_smi", "works"]
+__all__ = ["from_smi"]
 
 #: Code, outcome, text, observed and expected value, remedy.
 _Judged = tuple[str, str, str, str, str, Remedy | None]
@@ -18,18 +19,6 @@ _OWN = "own-link-only"
 _ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
-
-
-def works(gpu: Gpu) -> bool | None:
-    """Return whether the GPU works now: at P0 to P2, and half loaded or at half of its power limit. None where that is
-    not known: at P0 without its load it may do both."""
-    state, load, draw, limit = (gpu.number(key).value for key in (
-        "pstate", "utilization_gpu", "power_draw_mw", "power_limit_mw"))
-    if state is None or state > 2:
-        return None if state is None else False
-    if (load or 0) >= 50 or (draw and limit and 2 * draw >= limit):
-        return True
-    return None if load is None else False
 
 
 def _width(gpu: Gpu) -> _Judged | None:

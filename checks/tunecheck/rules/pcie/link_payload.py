@@ -31,7 +31,7 @@ _FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pc
 def judge(case: Case) -> Iterator[Finding]:
     peers = [peer for peer in case.snapshot.topology.devices if peer.express.value]
     unread = next((peer for peer in case.snapshot.topology.devices if not peer.express.known), None)
-    for finding in each(case, _ID, lambda subject, chain: _judge(subject, chain, [*chain[:-1], *peers])):
+    for finding in each(case, _ID, lambda subject, chain: _judge(case, subject, chain, [*chain[:-1], *peers])):
         if finding.outcome == "pass" and unread is not None:
             # What is too large for a peer cannot be told where one's size is not known.
             why = f"what {unread.bdf} takes is not known: {unread.express.reason}"
@@ -39,12 +39,12 @@ def judge(case: Case) -> Iterator[Finding]:
         yield finding
 
 
-def _judge(subject: str, chain: list[Device], others: list[Device]) -> Finding:
+def _judge(case: Case, subject: str, chain: list[Device], others: list[Device]) -> Finding:
     own, sizes = chain[-1].express.value, payload(chain)
     mine = own.payload if own else None
     less = [f"{hop.bdf} ({size})" for hop, size in payload(others) if mine and size and size < mine]
     apart = [f"{hop.bdf} ({size})" for hop, size in sizes if size != mine]
-    waste = cost(chain) if mine == 128 else ""
+    waste = cost(case, chain) if mine == 128 else ""
     if own is None or mine is None or any(size is None for _, size in sizes):
         code, outcome, text = "reserved-code", "unknown", "the MPS of a hop is a reserved code"
     elif less:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.loaded_links import busy
 from ...facts.pci.pci import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import OK, UNREAD
 from ..context import Case
-from .link_common import board_gen, busy, each, named
+from .link_common import board_gen, each, named
 
 CHECK = Check(
     "link-speed", "under load every link runs as fast as its ends and the board",
@@ -36,7 +37,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _judge(case: Case, subject: str, device: Device) -> Finding:
-    links, board, load = case.snapshot.topology.links_above(device), board_gen(device), busy(case, device.bdf)
+    links, board, load = case.snapshot.topology.links_above(device), board_gen(device), busy(case.snapshot, device.bdf)
     unread = [link.name for link in links if not (link.gen and link.top_gen)]
     slow = [link for link in links if (link.gen or 0) < (link.top_gen or 0)]
     less = [f"{link.name} reaches Gen{link.top_gen} at most" for link in links if (link.top_gen or 9) < (board or 0)]

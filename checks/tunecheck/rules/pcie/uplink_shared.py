@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.loaded_links import links_above, uplinks
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
@@ -20,18 +21,19 @@ CODES = {
 }
 _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS",
               place=Place.MACHINE)
+_SPEED = Remedy("see link-speed: the link can run faster than it does", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
-    above = topology.uplinks()
+    above, ways = uplinks(case.snapshot), links_above(case.snapshot)
     if not above:
         yield Finding(_ID, "no-switch", "uplinks", "skip", "effective", "no PCIe switch above an accelerator")
     for link, gpus in above:
         registers = [end.express.value for end in link.ends]
         sizes = [express.payload or 0 if express else 0 for express in registers]
         rate, evidence = link.rate(min(sizes)) if all(sizes) else None, (link.lower.link.width.source,)
-        own = [topology.links_above(topology.devices[gpu])[-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
+        own = [ways[topology.devices[gpu].bdf][-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
         if rate is None:
             yield Finding(_ID, UNREAD, link.name, "unknown", "effective",
                           f"speed, width or MPS of {link.name} is not known ("
@@ -40,9 +42,10 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         names = ", ".join(f"GPU{gpu}" for gpu in gpus)
         text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {link.text} of {link.name}: host copies of all at once "
-                f"get {rate / len(gpus):.1f} GB/s each")
+                f"get {rate / len(gpus):.1f} GB/s each"
+                f"{f'; under load it runs at Gen{link.gen} of Gen{link.top_gen}' if link.loaded else ''}")
         slow = rate < max(own) * 0.99
         yield Finding(_ID, "slower-than-board" if slow else "ok", link.name, "warn" if slow else "pass", "effective",
                       text, link.text,
                       f"an uplink of {max(own):.1f} GB/s, as a board's own link" if slow else "", evidence,
-                      _FIX if slow else None)
+                      (_SPEED if link.loaded else _FIX) if slow else None)

@@ -7,7 +7,11 @@ from ...parsers.kernel.param_conflicts import split
 from ..context import Case
 from ..errors import from_log
 
-__all__ = ["iommu_table", "switched_off"]
+__all__ = ["iommu_table", "no_remapping", "switched_off"]
+
+#: Words with which the kernel starts no interrupt remapping, or no x2APIC, which needs it: APIC ids end at 254 then.
+#: arch/x86/kernel/apic/apic.c try_to_enable_x2apic(); iommu=off keeps both makers' remapping from starting.
+_NO_REMAPPING = frozenset({"iommu=off", "amd_iommu=off", "intremap=off", "nointremap", "nox2apic", "noapic"})
 
 
 def switched_off(case: Case) -> list[str] | None:
@@ -20,6 +24,14 @@ def switched_off(case: Case) -> list[str] | None:
     # Linux 6.18 drivers/iommu/amd/init.c: only both together keep detect_ivrs() from running; booted in QEMU.
     remap = [word for word in running if word in ("intremap=off", "nointremap")]
     return off + (remap if any(name_of(word) == "iommu" for word in off) else [])
+
+
+def no_remapping(case: Case) -> list[str]:
+    """Return the running words with which there may be no APIC ids above 254. Whether it is so the kernel log says."""
+    running = case.host.kernel.cmdline.value or ()
+    remap = [word for word in running if word in ("intremap=on", "intremap=off", "nointremap")]
+    undone = set(remap) if remap and remap[-1] == "intremap=on" else set()
+    return [word for word in running if _NO_REMAPPING & set(split(word)) and word not in undone]
 
 
 def iommu_table(case: Case) -> str | None:

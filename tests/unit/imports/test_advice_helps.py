@@ -1,0 +1,117 @@
+"""Every output that a finding asks for changes its answer, and what was given whole is not asked for again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.unit.imports.deletion_bases import LOG, own
+from tests.unit.imports.samples import FIXTURES
+from tests.unit.imports.test_topo_matrix import P2P
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported import outputs
+from tunecheck.host.imported.machine import load_import
+from tunecheck.model.absence import Absence
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+from tunecheck.spec.frozen import Accelerators, Acs, Cpu, Driver, Frozen, Kernel, Spec
+
+#: The lspci of the first shows IOMMU groups, that of the second none.
+_FOLDERS = {name: next(base.texts for base in own() if base.name == f"{name}, folder") for name in (
+    "acs-iommu", "switch1")}
+_FOLDER = _FOLDERS["acs-iommu"]
+#: As the end of a kernel's start prints it: behind that no device gets into an IOMMU group.
+_WHOLE_LOG = LOG.replace("[   20.", "[   19.000000] Freeing unused kernel image (initmem) memory: 4096K\n[   20.")
+_PAST = "".join(f"Nov 2{day} 10:00:0{at} box kernel: {text}\n" for day in (1, 2) for at, text in enumerate((
+    "Linux version 6.12.1 (x) #1 SMP", "Command line: root=/dev/sda1 ro iommu=pt", "usb 1-1: new device")))
+#: command -> what it prints on the machine of the folder
+_GIVEN = {
+    "sudo lspci -nnvvv": _FOLDER["lspci.txt"], "sudo dmesg": _WHOLE_LOG, "nvidia-smi -q": _FOLDER["smi-q.txt"],
+    "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*": "".join(
+        f"/sys/devices/system/cpu/cpufreq/policy{cpu}/scaling_{leaf}\n" for cpu in range(16)
+        for leaf in ("driver:amd-pstate-epp", "governor:performance")),
+    "grep -r . /sys/module/nvidia*/parameters/": "/sys/module/nvidia/parameters/NVreg_EnableGpuFirmware:18\n",
+    "sudo journalctl _TRANSPORT=kernel": _PAST,
+    "sudo lspci -xxxx": (FIXTURES / "acs-iommu" / "acs-iommu-nv.lspci-xxxx").read_text(),
+    "nvidia-smi topo -m": _FOLDER["topo.txt"], "lscpu": _FOLDER["lscpu.txt"], "numactl -H": _FOLDER["numactl.txt"],
+    "cat /proc/cmdline": _FOLDER["cmdline.txt"], "cat /proc/swaps": _FOLDER["swaps.txt"],
+    "systemctl show --property=DefaultLimitMEMLOCK": _FOLDER["memlock.txt"],
+    "cat /proc/driver/nvidia/version":
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.71.05  Release Build\nGCC version:  gcc 14\n",
+    "cat /proc/driver/nvidia/params": 'ResmanDebugLevel: 4294967295\nRegistryDwords: ""\n',
+    "nvidia-smi topo -p2p r > topo-p2p-r.txt": P2P, "nvidia-smi topo -p2p w > topo-p2p-w.txt": P2P,
+    "grep . /sys/kernel/iommu_groups/*/type": "".join(
+        f"/sys/kernel/iommu_groups/{group}/type:identity\n" for group in range(64)),
+    "grep -H . /proc/sys/kernel/numa_balancing": "/proc/sys/kernel/numa_balancing:0\n",
+    "grep -H . /proc/sys/kernel/tainted": "/proc/sys/kernel/tainted:0\n",
+    "grep -H . /sys/kernel/security/lockdown": "/sys/kernel/security/lockdown:[none] integrity confidentiality\n",
+    "grep -H . /sys/devices/system/clocksource/clocksource0/current_clocksource":
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource:tsc\n",
+}
+_NAMES = {"lspci.txt": "sudo lspci -nnvvv", "dmesg.txt": "sudo dmesg", "smi-q.txt": "nvidia-smi -q",
+          "topo.txt": "nvidia-smi topo -m", "lscpu.txt": "lscpu", "numactl.txt": "numactl -H",
+          "cmdline.txt": "cat /proc/cmdline", "swaps.txt": "cat /proc/swaps",
+          "memlock.txt": "systemctl show --property=DefaultLimitMEMLOCK"}
+_SETS = {"all": frozenset(_NAMES.values()), **{name: frozenset({command}) for name, command in _NAMES.items()},
+         **{f"no {name}": frozenset(_NAMES.values()) - {command} for name, command in _NAMES.items()}}
+_ASKED = re.compile(r"\b(?:add|add the whole of): ((?:sudo |cat |grep |nvidia-smi |numactl |lscpu|systemctl )[^;)]*)")
+
+
+#: Asks for what no judgement without it asks for.
+_SPEC = Frozen("box1", "x", Spec(
+    accelerators=Accelerators(pci_ids=("10de:2330",), count=2), iommu="pt", acs=Acs(peer_redirect="off"),
+    cpu=Cpu("performance", None, "off"), modules={"nvidia": {"NVreg_EnableGpuFirmware": 18}},
+    kernel=Kernel(("iommu=pt",)), driver=Driver(version="595.71.05")), {})
+
+
+def _judged(folder: Path, texts: dict[str, str], spec: Frozen | None) -> list[Finding]:
+    folder = folder / str(len(list(folder.iterdir())))
+    folder.mkdir()
+    for number, (command, content) in enumerate(texts.items()):
+        (folder / (command.partition(" > ")[2] or f"{number}.txt")).write_text(content)
+    return judge(Case(gather(load_import(str(folder)), spec.spec if spec else None, True), spec), "preflight")
+
+
+def _asked(finding: Finding) -> list[str]:
+    return [found.strip().rstrip(".") for found in _ASKED.findall(finding.text)]
+
+
+@pytest.mark.parametrize(("layout", "spec"), [("acs-iommu", None), ("switch1", None), ("switch1", _SPEC)],
+                         ids=["groups", "no groups", "spec"])
+@pytest.mark.parametrize("name", _SETS)
+def test_what_is_asked_for_changes_the_answer_and_is_not_there(tmp_path: Path, name: str, layout: str,
+                                                               spec: Frozen | None) -> None:
+    samples = _GIVEN | {command: _FOLDERS[layout][name] for name, command in _NAMES.items() if command != "sudo dmesg"}
+    if layout == "switch1":
+        del samples["sudo lspci -xxxx"]     # no bytes of this machine are here
+    texts = {command: samples[command] for command in _SETS[name]}
+    futile, later = [], dict[str, list[Finding]]()
+    for finding in _judged(tmp_path, texts, spec):
+        for command in _asked(finding):
+            if command in texts:
+                futile.append(f"{finding.id} asks for {command}, which is there: {finding.text}")
+                continue
+            if command not in samples and command == "sudo lspci -xxxx":
+                continue
+            if command not in later:
+                later[command] = _judged(tmp_path, texts | {command: samples[command]}, spec)
+            if any((each.id, each.subject, each.text) == (finding.id, finding.subject, finding.text)
+                   for each in later[command]):
+                futile.append(f"{finding.id}: {command} changes nothing: {finding.text}")
+    assert futile == []
+
+
+@pytest.mark.parametrize("log", [LOG, LOG.partition("\n")[2]], ids=["no end of the start", "no start"])
+def test_a_log_that_tells_of_no_group_is_not_asked_for_again(tmp_path: Path, log: str) -> None:
+    texts = {"sudo lspci -nnvvv": _FOLDERS["switch1"]["lspci.txt"], "sudo dmesg": log}
+    (found,) = [each for each in _judged(tmp_path, texts, None) if each.id == "iommu-mode"]
+    assert (found.outcome, found.absence, _asked(found)) == ("unknown", Absence.LOG_TOO_SHORT, [])
+
+
+def test_every_command_of_the_table_is_tried() -> None:
+    """A new command needs a text of it here."""
+    commands = {command for _, command in outputs._OUTPUTS} - {""}
+    assert commands - set(_GIVEN) == set()
