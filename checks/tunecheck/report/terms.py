@@ -20,7 +20,8 @@ _TERMS = {
     "PIX": ("at most one PCIe switch lies between two GPUs: the shortest way over PCIe",
             "With ACS redirect off their traffic never leaves the switch.", "topo-relation"),
     "PXB": ("several PCIe switches lie between two GPUs, and no CPU",
-            "As fast as PIX where no link on the way is shared; some latency more.", "topo-relation"),
+            "With ACS redirect off, as fast as PIX where no link on the way is shared; some latency more.",
+            "topo-relation"),
     "PHB": ("the way between two GPUs goes through one host bridge, that is through the CPU",
             "Typical for boards in slots of the CPU. Peer-to-peer works only on CPUs that the driver knows; ACS "
             "redirect and a translating IOMMU decide about its speed.", "topo-relation"),

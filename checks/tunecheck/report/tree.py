@@ -11,7 +11,7 @@ from ..parsers.pci.pcie_cap import generation
 __all__ = ["DRAWN", "acs_text", "grown", "idle", "link_text", "matrix_lines", "square", "tree_lines"]
 
 DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
-_IDLE = "now / at most: idle links slow down; link-speed judges those of GPUs at work"
+_IDLE = "now / at most: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
 
 
 def tree_lines(topology: Topology, unicode: bool) -> list[str]:

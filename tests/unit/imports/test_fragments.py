@@ -73,6 +73,8 @@ def test_a_table_alone_is_shown_judged_and_explained(tmp_path: Path) -> None:
     assert "nvidia-smi topo -m:\n      GPU0  GPU1  GPU2  GPU3\nGPU0  X     PIX   SYS   SYS\n" in text
     legend = [line.split()[0] for line in text.splitlines() if re.match(r" *[A-Z]+ = \w", line)]
     assert {"PIX", "SYS"} <= set(legend) <= {"PIX", "SYS", "X"}, "what stands in the table, and nothing else"
+    (near,) = [line for line in text.splitlines() if line.lstrip().startswith("PIX = ")]
+    assert "ACS" in near, "a table shows no ACS, which decides whether the traffic stays in the switch"
     assert "sudo lspci -nnvvv" in text
     assert [(each.outcome, each.code) for each in findings(snapshot, "accelerator-count")] == [
         ("unknown", "tree-unread")]

@@ -30,6 +30,13 @@ def _slow(machine: Machine) -> Machine:
     return machine
 
 
+def _short_space(machine: Machine) -> Machine:
+    """No extended configuration space can be read, where ACS is."""
+    for bdf in machine.lists[PCI]:
+        machine.file(f"{PCI}/{bdf}/config", trees.config(size=256))
+    return machine
+
+
 @cache
 def drawn() -> dict[str, list[str]]:
     """Name -> lines."""
@@ -38,7 +45,7 @@ def drawn() -> dict[str, list[str]]:
         "two switches, one GPU narrow": switches(4, redirecting=(0,), narrow=(3,)),
         "idle links": _slow(trees.below_one_switch(4, 0x1D)), "no GPU": Machine()}
     paths_of = {"eight GPUs": switches(8), "all different": all_different(),
-                "redirected": trees.below_one_switch(4, 0x1D)}
+                "redirected": trees.below_one_switch(4, 0x1D), "ACS not known": _short_space(trees.below_one_switch(2))}
     pairs = {(a, b): "PIX" for a in range(8) for b in range(a)}
     two = gather(full(trees.below_one_switch(2)).host(), trees.frozen().spec, False).topology
     return {

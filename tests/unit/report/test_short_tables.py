@@ -74,6 +74,7 @@ def test_paths_are_counted_and_none_is_lost() -> None:
     assert told(found[-1]) == "13 9" and "-v" in found[-1] and len(found) == 5
     assert sum(int(told(line).split()[1]) for line in found[:-1]) + 13 == 28
     assert [told(line) for line in drawn()["paths/redirected"]] == ["PIX 6 2 x16 Gen5 ACS 57.6"]
+    assert "if no port redirects" in drawn()["paths/ACS not known"][0]
 
 
 def test_a_matrix_of_one_word_is_a_sentence() -> None:

@@ -102,8 +102,8 @@ def _board(board: dict[str, Any], parent: str, slow: bool) -> Node:
 
 
 def link_state(link: dict[str, Any], slow: bool) -> str:
-    """Return the state of a link: ok, narrow, slow or unknown. Speed counts only where a check saw it low under load:
-    idle links slow down."""
+    """Return the state of a link: ok, narrow, slow or unknown. Speed counts only where link-speed found it slow: the
+    own link of an idle GPU slows down."""
     if link["width"] is None or link["max_width"] is None:
         return "unknown"
     if link["width"] < link["max_width"]:
@@ -143,7 +143,7 @@ def _numa_nodes(boards: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _slow(data: dict[str, Any]) -> set[str]:
-    """Return the addresses at the ends of links that link-speed found slow while their accelerator worked."""
+    """Return the addresses at the ends of links that link-speed found slow, and no idle GPU is the reason."""
     return {bdf for finding in data["findings"]
-            if finding["id"] == "link-speed" and finding["code"] == "slow-under-load"
+            if finding["id"] == "link-speed" and finding["code"] in ("slow-under-load", "below-peers", "slow-above")
             for bdf in _BDF.findall(finding["observed"][:4000])}

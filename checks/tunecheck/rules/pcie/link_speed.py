@@ -12,6 +12,7 @@ from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import OK, UNREAD
 from ..context import Case
 from .link_common import board_gen, each, named
+from .slow_uplinks import slow_uplinks
 
 CHECK = Check(
     "link-speed", "under load every link runs as fast as its ends and the board",
@@ -23,8 +24,8 @@ CODES = {
     "slower-than-board": "A link cannot run as fast as the board.",
     "idle": "A link runs slower than it can, and the GPU does not work now: that saves power.",
     "load-unread": "A link runs slower than it can, and whether the GPU works now is not known.",
-    "below-peers": "A link runs slower than it can and not as slow as one that saves power, while those of equal GPUs "
-                   "run at full speed.",
+    "below-peers": "A link runs slower than it can, those of equal GPUs run faster, and no idle GPU explains it.",
+    "slow-above": "A link above the GPU's own runs slower than it can, which an idle GPU does not explain.",
     "own-link-only": "The text shows the speed of the GPU's own link alone; the links above it are not given.",
     "slow-at-boot": "The kernel log says that a GPU's way was slower than the GPU when the kernel found it.",
 }
@@ -41,6 +42,7 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     unread = [link.name for link in links if not (link.gen and link.top_gen)]
     slow = [link for link in links if (link.gen or 0) < (link.top_gen or 0)]
     less = [f"{link.name} reaches Gen{link.top_gen} at most" for link in links if (link.top_gen or 9) < (board or 0)]
+    limit = f"the board is Gen{board}, and {', '.join(less)}" if less else ""
     observed = ""
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
@@ -51,7 +53,7 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         code, outcome, observed = "slow-under-load", "fail", named(slow)
         text = f"under load, {observed}"
     elif less:
-        code, outcome, text = "slower-than-board", "warn", f"the board is Gen{board}, and {', '.join(less)}"
+        code, outcome, text = "slower-than-board", "warn", limit
     elif slow and load is None and (peers := _faster_peers(case, device, slow)):
         code, outcome = "below-peers", "warn"
         text = (f"{named(slow)}, and {', '.join(peers)}, of the same kind, run at full speed: a link that saves power "
@@ -61,8 +63,15 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         code, outcome = "idle" if load is False else "load-unread", "skip"
         text = f"{named(slow)}; {idle}: low speed saves power; judged under load by tunecheck p2p, or see "
         text += "nvidia-smi -q (PCIe Generation, Current) while the GPU works"
+    evidence: tuple[str, ...] = (device.link.speed.source,)
+    above = None if outcome == "fail" else slow_uplinks(
+        case.snapshot.topology, device, lambda bdf: busy(case.snapshot, bdf))
+    if above:
+        code, outcome, observed = above[0], "warn", named(above[1])
+        text = "; ".join(part for part in (above[2], limit) if part)
+        evidence = tuple(link.lower.link.speed.source for link in above[1])
     return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", observed,
-                   f"Gen{board} at every link", (device.link.speed.source,),
+                   f"Gen{board} at every link", evidence,
                    _FIX if outcome in ("fail", "warn") else None)
 
 

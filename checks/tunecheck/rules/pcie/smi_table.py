@@ -23,8 +23,10 @@ __all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclar
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
 #: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
 COSTS = {
-    "PIX": "below one PCIe switch: the traffic does not reach the CPU (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)",
-    "PXB": "through several PCIe switches, not through the CPU (speed as PIX; a load takes 0.7 us)",
+    "PIX": "below one PCIe switch. If ACS redirect is off, which this table does not show, the traffic does not reach "
+           "the CPU (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)",
+    "PXB": "through several PCIe switches. If ACS redirect is off, which this table does not show, the traffic does "
+           "not reach the CPU (speed as PIX; a load takes 0.7 us)",
     "PHB": "through the CPU's host bridge (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). NCCL copies through host "
            "memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; only on AMD CPUs with two GPUs it uses P2P by itself",
     "NODE": "through the CPU, between host bridges of one NUMA node (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). "
