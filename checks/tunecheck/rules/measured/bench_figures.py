@@ -42,7 +42,7 @@ CODES = {
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
     "test-failed": "A benchmark, or a test of it, ended with an error.",
-    "tests-left-out": "Some tests were left out because this machine cannot run them, and nvbandwidth does not say which.",
+    "tests-left-out": "Some tests were left out, as this machine cannot run them, and nvbandwidth does not name them.",
     "sums-not-checked": "The benchmark did not check its sums.",
 }
 _BAD = 0.8
