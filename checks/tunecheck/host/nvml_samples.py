@@ -29,12 +29,14 @@ _AGAIN, _LONGEST = 2.0, 300.0
 _LOST = {15: "GPU_IS_LOST", 16: "RESET_REQUIRED"}
 #: A process that hangs in the driver cannot be killed, and keeps its memory: so many at once.
 _MOST_STUCK = 2
-_FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature", "link_kib")
+_FIELDS = ("gpu", "memory", "power_mw", "limit_mw", "throttle", "temperature", "link_kib", "corrected", "uncorrected")
+#: NVML_MEMORY_ERROR_TYPE_CORRECTED and _UNCORRECTED, and NVML_VOLATILE_ECC (nvml.h).
+_ERRORS, _VOLATILE = (("corrected", 0), ("uncorrected", 1)), 0
 #: NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX (nvml.h), in KiB, and the scope that means all links together.
 _LINK_FIELDS, _ALL_LINKS = (138, 139), 0xFFFFFFFF
 #: NVML_FI_DEV_PCIE_COUNT_TX_BYTES and _RX_BYTES: counters, which cost no 20 ms.
 _PCIE_FIELDS = (197, 198)
-#: Samples from one list of the processes on a GPU to the next, and how many processes of a GPU are told.
+#: Samples from one list of the processes on a GPU, and of its errors, to the next, and how many processes are told.
 _PIDS_EVERY, _MOST_PIDS = 5, 64
 
 
@@ -43,7 +45,8 @@ class GpuSample:
     """One GPU now: utilisation of the SMs and of the memory in %, power and its limit in mW, the bits of
     nvmlClocksEventReasons, temperature in C, KiB that it sent and received over its NVLinks since some time, or with
     ``over_pcie`` over PCIe where it has none; None where the driver does not say.
-    ``pids``: processes that compute on it, by the ids of this machine; a few samples old. ``error``: NVML's, where the
+    ``pids``: processes that compute on it, by the ids of this machine; ``corrected`` and ``uncorrected``: errors of its
+    memory since the driver was loaded, None where it has no ECC; both a few samples old. ``error``: NVML's, where the
     GPU gives no answer at all ("GPU_IS_LOST")."""
 
     bdf: str
@@ -54,6 +57,8 @@ class GpuSample:
     throttle: int | None = None
     temperature: int | None = None
     link_kib: int | None = None
+    corrected: int | None = None
+    uncorrected: int | None = None
     over_pcie: bool = False
     error: str = ""
     uuid: str = ""
@@ -218,12 +223,15 @@ def _ask(nvml: Any, send: Any, interval: float) -> None:
 
 
 def _named(nvml: Any, handle: Any) -> dict[str, Any]:
-    """Return what seldom changes: the UUID and the processes that compute on the GPU."""
+    """Return what seldom changes: the UUID, the processes that compute on the GPU, its memory's errors."""
     found: dict[str, Any] = {}
     with contextlib.suppress(Exception):
         found["uuid"] = nvml.nvmlDeviceGetUUID(handle)
     with contextlib.suppress(Exception):
         found["pids"] = [each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle)][:_MOST_PIDS]
+    for name, kind in _ERRORS:
+        with contextlib.suppress(Exception):        # a board without ECC
+            found[name] = nvml.nvmlDeviceGetTotalEccErrors(handle, kind, _VOLATILE)
     return found
 
 

@@ -44,6 +44,8 @@ class Code(StrEnum):
     HUNG_TASK = "hung-task"
     OOM_KILL = "oom-kill"
     AER_STORM = "aer-storm"
+    ECC_UNCORRECTED = "ecc-uncorrected"
+    ECC_STORM = "ecc-storm"
     LINK_NARROWER = "link-narrower"
     THROTTLED = "throttled"
     NVML_SILENT = "nvml-silent"

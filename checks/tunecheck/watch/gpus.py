@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..host.nvml_samples import GpuSample
+from .memory_errors import MemoryErrors
 from .model import Code, Kind, Look, Reason
 
 __all__ = ["Watched"]
@@ -38,6 +39,7 @@ class Watched:
         self._moving: set[str] = set()
         self._outlier: tuple[tuple[str, Kind], ...] = ()
         self._outlier_at = 0.0
+        self._errors = MemoryErrors()
 
     def forget_clocks(self) -> None:
         """Nothing was seen for a while."""
@@ -120,6 +122,7 @@ class Watched:
         self._brake_at = {bdf: self._brake_at.get(bdf, look.at) for bdf in braked}
         self._told += [Reason(Code.THROTTLED, bdf, (("bits", float(bits)),)) for bdf, bits in braked.items()
                        if look.at - self._brake_at[bdf] >= brake_seconds]
+        self._told += self._errors.judge(look)
         return self._told
 
     def _surely_ours(self, look: Look) -> list[GpuSample]:

@@ -290,5 +290,5 @@ def _traced(look: Look) -> bool:
 
 #: What is wrong with a box that still serves.
 _DEGRADES = (Code.XID, Code.SXID, Code.HUNG_TASK, Code.OOM_KILL, Code.AER_STORM, Code.LINK_NARROWER, Code.THROTTLED,
-             Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE, Code.TOKENS_SLOW,
-             Code.CANARY_WRONG)
+             Code.ECC_UNCORRECTED, Code.ECC_STORM, Code.DISK_LOW, Code.NVML_SILENT, Code.NVML_REFUSES, Code.GPU_TROUBLE,
+             Code.TOKENS_SLOW, Code.CANARY_WRONG)

@@ -52,6 +52,8 @@ MEANING: dict[Code, str] = {
     Code.HUNG_TASK: "this task hangs in the kernel",
     Code.OOM_KILL: "the kernel killed this process for lack of memory",
     Code.AER_STORM: "{errors:g} PCIe errors",
+    Code.ECC_UNCORRECTED: "{errors:g} errors of its memory that could not be corrected, since the watch began",
+    Code.ECC_STORM: "{errors:g} corrected errors of its memory within an hour",
     Code.LINK_NARROWER: "its link has {lanes:g} lanes, and had {before:g}",
     Code.THROTTLED: "the hardware slows this GPU down (clock event bits {bits:g})",
     Code.NVML_SILENT: "the NVIDIA driver did not answer in time",

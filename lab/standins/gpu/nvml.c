@@ -280,8 +280,7 @@ int nvmlDeviceGetBAR1MemoryInfo(board *which, struct bar1 *out)
 int nvmlDeviceGetTotalEccErrors(board *which, unsigned type, unsigned counter, unsigned long long *out)
 {
     trouble("nvmlDeviceGetTotalEccErrors", which);
-    (void)type; (void)counter;
-    *out = 0;
+    *out = counter ? 0 : (unsigned long long)number(type ? "uncorrected" : "corrected", 0);
     return OK;
 }
 

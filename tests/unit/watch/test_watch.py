@@ -150,7 +150,8 @@ sampler, said, end = NvmlSampler(0.1, deadline=float(sys.argv[1])), [], time.mon
 while time.monotonic() < end:
     before = time.monotonic()
     try:
-        said = [[each.bdf, each.gpu, each.memory, each.power_mw, each.limit_mw, each.error]
+        said = [[each.bdf, each.gpu, each.memory, each.power_mw, each.limit_mw, each.corrected, each.uncorrected,
+                 each.error]
                 for each in sampler.latest().gpus]
     except Unreadable as error:
         said = [error.absence.value]
@@ -177,8 +178,8 @@ def _samples(libraries: str, mode: str, deadline: float = 5.0, seconds: float = 
 
 
 def test_samples_of_two_gpus(libraries: str) -> None:
-    assert _samples(libraries, "busy=100 memory=0 mw=125000")[-1] == [
-        ["0000:03:00.0", 100, 0, 125000, 600000, ""], ["0000:04:00.0", 100, 0, 125000, 600000, ""]]
+    assert _samples(libraries, "busy=100 memory=0 mw=125000 corrected=7 uncorrected=1")[-1] == [
+        [f"0000:0{number}:00.0", 100, 0, 125000, 600000, 7, 1, ""] for number in (3, 4)]
 
 
 @pytest.mark.parametrize(("mode", "absence"), [
