@@ -16,7 +16,7 @@ from ..errors import CONTROL_NODE, Misuse, SpecError, TunecheckError, UsageError
 from . import completed
 from .complaints import complain, defect, left_behind, meant_by, of_control_node
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
-from .given_once import check_given_once
+from .given_options import check_options
 from .shared_options import HISTORY, options
 from .streams import Errors, Output, arrived, whole
 
@@ -68,7 +68,7 @@ class _Verbs(click.Group):
             hint = did_you_mean(near) or "`tunecheck --help` lists them"
             raise UsageError(f"No such command {args[0][:60]!r}; {hint}", Misuse.NO_SUCH)
         name, command, rest = super().resolve_command(ctx, args)
-        check_given_once(ctx, command, rest)
+        check_options(ctx, command, rest)
         return name, command, rest
 
 

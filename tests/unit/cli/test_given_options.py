@@ -1,4 +1,4 @@
-"""An option with one value that is given twice is refused by every verb, and no other option is."""
+"""An option with one value that is given twice, or has the next option for its value, is refused by every verb."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tunecheck.cli.main import cli
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 
 def _options() -> list[tuple[tuple[str, ...], click.Option]]:
@@ -38,3 +38,14 @@ def test_an_option_given_twice(names: tuple[str, ...], option: click.Option) -> 
     name = max(option.opts, key=len)
     done = CliRunner().invoke(cli, [*names, name, "1", name, "2"])
     assert isinstance(done.exception, UsageError) and re.search(rf"(^|\W){name} .* 2 ", str(done.exception))
+
+
+@pytest.mark.parametrize(("names", "option"), OPTIONS,
+                         ids=[f"{' '.join(names)} {each.opts[-1]}" for names, each in OPTIONS])
+def test_an_option_takes_no_other_for_its_value(names: tuple[str, ...], option: click.Option) -> None:
+    if option.is_flag or option.count or option.nargs != 1 or option.multiple or option._flag_needs_value:
+        pytest.skip("needs no value, or takes several")
+    name = max(option.opts, key=len)
+    done = CliRunner().invoke(cli, [*names, name, name])
+    assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.LEFT_OUT
+    assert f"{name} takes " in str(done.exception)
