@@ -6,6 +6,7 @@ import re
 
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, known
+from ..util.text import ending
 
 __all__ = ["image_id"]
 
@@ -27,4 +28,8 @@ def image_id(host: Host, engine: str, wanted: str) -> Fact[str]:
         return known(f"sha256:{found[1]}", source)
     if re.search(r"no such image|image not known|no such object", done.stderr, re.IGNORECASE):
         return absent(source, Absence.NOT_PRESENT)
-    return absent(source, Absence.FAILED.because((done.stderr.strip().splitlines() or ["no answer"])[-1][:200]))
+    from ..parsers.text.secrets import mask  # start-up time
+
+    # Masked before it is cut: what is left of a secret would not be known as one.
+    said = mask((done.stderr.strip().splitlines() or ["no answer"])[-1])
+    return absent(source, Absence.FAILED.because(ending(said, 200)))

@@ -11,12 +11,18 @@ from typing import Any
 from ..errors import ProbeError, UsageError
 from ..host import Host, Unreadable
 from ..model.absence import Absence
+from ..parsers.text.secrets import mask
+from ..util.text import ending
 from .lock import LockedImage
 from .unpinned import Unpinned
 
 __all__ = ["resolve"]
 
 _SECONDS = 120.0
+#: So much of a program's error is quoted.
+_SHOWN = 300
+#: As skopeo and podman log their last words: ``time="..." level=fatal msg="..."``.
+_LOGGED = re.compile(r'time="[^"]*" level=\w+ msg="(.*)"')
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LISTS = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 # Traffic that never leaves the machine needs no certificate; docker judges likewise (daemon documentation, 2026-11).
@@ -103,9 +109,18 @@ def _run(host: Host, argv: tuple[str, ...], ref: str, tool: str) -> str:
                          else f"{ref}: {tool}: {error.reason}",
                          Unpinned.NO_TOOL if missing else Unpinned.UNREAD) from None
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no answer"])[-1][:300]
+        said = _cause(done.stderr)
+        shown = ending(said, _SHOWN)
         if re.search(r"manifest unknown|not known|no such image|name unknown|repository name not known", said, re.I):
-            raise UsageError(f"{ref}: there is no such image ({said}); correct image.ref", Unpinned.NO_IMAGE)
-        raise ProbeError(f"{ref}: {tool} could not ask ({said}); log in, or check the name and the network",
+            raise UsageError(f"{ref}: there is no such image ({shown}); correct image.ref", Unpinned.NO_IMAGE)
+        raise ProbeError(f"{ref}: {tool} could not ask ({shown}); log in, or check the name and the network",
                          Unpinned.FAILED)
     return done.stdout
+
+
+def _cause(stderr: str) -> str:
+    """Return the last line of a program's error, without its time and level, and with secrets masked: they are masked
+    before anything is cut, as what is left of a secret would not be known as one."""
+    last = (stderr.strip().splitlines() or ["no answer"])[-1]
+    logged = _LOGGED.fullmatch(last)
+    return mask(logged[1].replace('\\"', '"') if logged else last)

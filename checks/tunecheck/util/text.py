@@ -1,10 +1,10 @@
-"""Writes lists in a sentence: the first names, and how many more there are. A list that is cut says so."""
+"""Writes lists in a sentence: the first names, and how many more there are. A list or a text that is cut says so."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["and_more", "some"]
+__all__ = ["and_more", "ending", "some"]
 
 
 def some(names: Sequence[str], most: int, before: str = " ") -> str:
@@ -20,3 +20,12 @@ def and_more(left: int, before: str = " ") -> str:
     caller: names may stand for several things each.
     """
     return f"{before}and {left} more" if left > 0 else ""
+
+
+def ending(text: str, most: int) -> str:
+    """Return the end of a text, at most so many characters, from a word on: "... lookup ghcr.io: no such host". A
+    program's error begins with what was asked for and ends with the cause."""
+    if len(text) <= most:
+        return text
+    end = text[-(most - 4):]
+    return "... " + (end.partition(" ")[2] or end)

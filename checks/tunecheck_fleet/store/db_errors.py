@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from enum import Enum
+from pathlib import Path
 
 from tunecheck.errors import UsageError
 
@@ -57,6 +59,10 @@ _SQLITE = {
     sqlite3.SQLITE_PERM: _WRITE,
     sqlite3.SQLITE_IOERR: (Trouble.DISK, "the disk cannot be read or written; check it (dmesg), then run this again"),
 }
+#: What SQLite also says where the file or one beside it (its log, its shared memory) does not fit on the disk.
+_MAY_BE_FULL = frozenset({Trouble.DISK, Trouble.CANNOT_OPEN})
+#: Less than this is no space: the shared memory alone takes 32 KiB, and the log grows by pages.
+_LEAST = 256 * 1024
 _SQLITE[sqlite3.SQLITE_LOCKED] = _SQLITE[sqlite3.SQLITE_BUSY]
 
 #: PostgreSQL's SQLSTATE, or its class of two characters (postgresql.org, Appendix A).
@@ -92,10 +98,26 @@ def refusal(where: str, error: BaseException) -> UsageError:
     """``/x/fleet.db: is no SQLite database; ...``; the first line of the database's own words where we know none."""
     said = " ".join(str(error).split()) or type(error).__name__
     meaning = _meaning(error, said)
+    if meaning is not None and meaning[0] in _MAY_BE_FULL and _no_space(where):
+        meaning = _FULL
     if meaning is None:
         return UsageError(f"{where}: the history cannot be used: {said[:300]}", Trouble.OTHER)
     trouble, sentence = meaning
     return UsageError(f"{where}: {sentence}" + ("" if where.startswith("/") else f" ({said[:200]})"), trouble)
+
+
+def _no_space(where: str) -> bool:
+    """Return whether the file system of a history's file has no room for more. False where that cannot be told, and for
+    one that is only read: that has no room by its nature."""
+    for place in (where, Path(where).parent):
+        try:
+            found = os.statvfs(place)
+        except (OSError, ValueError):
+            continue
+        blocks = found.f_bfree if os.geteuid() == 0 else found.f_bavail     # the rest is kept for root
+        inodes = found.f_files and not (found.f_ffree if os.geteuid() == 0 else found.f_favail)
+        return not found.f_flag & os.ST_RDONLY and (blocks * found.f_frsize < _LEAST or bool(inodes))
+    return False
 
 
 def _meaning(error: BaseException, said: str) -> _Meaning | None:

@@ -95,6 +95,35 @@ def test_a_registry_that_is_gone() -> None:
     assert refused.value.flaw is Unpinned.FAILED
 
 
+_ASKED = ("skopeo", "--override-os=linux", "--override-arch=amd64", "inspect", "--no-tags", "--format", "{{.Digest}}",
+          "docker://ghcr.io/x/y:1")
+_LOGGED = 'time="2026-11-26T17:00:00Z" level=fatal msg="%s"\n'
+
+
+@pytest.mark.parametrize("length", [0, 100, 290, 299, 300, 301, 500, 5000])
+@pytest.mark.parametrize("form", ["%s\n", _LOGGED, "a warning\n" + _LOGGED], ids=["plain", "logged", "behind others"])
+@pytest.mark.parametrize("cause", ["dial tcp: lookup registry-1.docker.io: no such host",
+                                   "x509: certificate signed by unknown authority"])
+def test_the_cause_at_the_end_of_an_error_is_quoted(length: int, form: str, cause: str) -> None:
+    """Whatever stands before it: what was asked of whom, through which addresses."""
+    before = "Error parsing image name \\\"docker://ghcr.io/x/y:1\\\": " + ("word " * length)[:length]
+    with pytest.raises(ProbeError) as refused:
+        of_registry.resolve(RecordedHost({}, runs={_ASKED: Completed(_ASKED, 1, "", form % f"{before} {cause}")}),
+                            "ghcr.io/x/y:1")
+    said = str(refused.value).partition("could not ask (")[2].partition("); log in")[0]
+    assert said.endswith(cause) and len(said) <= 300 and "time=" not in said
+    if said.startswith("... "):
+        assert said[4:].split(" ")[0] in f"{before} {cause}".replace('\\"', '"').split(" ")
+
+
+@pytest.mark.parametrize("length", range(0, 400, 7))
+def test_a_secret_is_masked_wherever_the_error_is_cut(length: int) -> None:
+    said = f"Get https://user:hunter2@ghcr.io/v2/?token=abcdef: {('word ' * length)[:length]} no such host\n"
+    with pytest.raises(ProbeError) as refused:
+        of_registry.resolve(RecordedHost({}, runs={_ASKED: Completed(_ASKED, 1, "", said)}), "ghcr.io/x/y:1")
+    assert "hunter2" not in str(refused.value) and "abcdef" not in str(refused.value)
+
+
 @pytest.mark.parametrize(("answer", "flaw", "names"), [
     ((0, f"{'a' * 64} sha256:{'b' * 64}\n", ""), None, ""),
     ((0, f"{'a' * 64} \n", ""), Unpinned.NO_DIGEST, "podman"),

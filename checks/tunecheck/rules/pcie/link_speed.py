@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...facts.loaded_links import busy
 from ...facts.pci.pci import Device
@@ -22,6 +23,7 @@ _ID = CHECK.id
 CODES = {
     "slow-under-load": "A link runs slower than it can while the GPU works.",
     "slower-than-board": "A link cannot run as fast as the board.",
+    "held-by-register": "A register of the port above a link holds it below what both its ends and the board can.",
     "idle": "A link runs slower than it can, and the GPU does not work now: that saves power.",
     "load-unread": "A link runs slower than it can, and whether the GPU works now is not known.",
     "below-peers": "A link runs slower than it can, those of equal GPUs run faster, and no idle GPU explains it.",
@@ -41,9 +43,11 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     links, board, load = case.snapshot.topology.links_above(device), board_gen(device), busy(case.snapshot, device.bdf)
     unread = [link.name for link in links if not (link.gen and link.top_gen)]
     slow = [link for link in links if (link.gen or 0) < (link.top_gen or 0)]
-    less = [f"{link.name} reaches Gen{link.top_gen} at most" for link in links if (link.top_gen or 9) < (board or 0)]
-    limit = f"the board is Gen{board}, and {', '.join(less)}" if less else ""
-    observed = ""
+    less = [link for link in links if (link.top_gen or 9) < (board or 0)]
+    held = [link for link in less if link.held]
+    alone = all(link.held and (link.max_gen or 0) >= (board or 0) for link in less)
+    limit = f"the board is Gen{board}, and {', '.join(map(_limit, less))}" if less else ""
+    observed, fix = "", _FIX
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
         code, outcome = UNREAD, "unknown"
@@ -53,7 +57,8 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         code, outcome, observed = "slow-under-load", "fail", named(slow)
         text = f"under load, {observed}"
     elif less:
-        code, outcome, text = "slower-than-board", "warn", limit
+        code, outcome, text = "held-by-register" if alone else "slower-than-board", "warn", limit
+        fix = _let_go(held, alone)
     elif slow and load is None and (peers := _faster_peers(case, device, slow)):
         code, outcome = "below-peers", "warn"
         text = (f"{named(slow)}, and {', '.join(peers)}, of the same kind, run at full speed: a link that saves power "
@@ -67,12 +72,34 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     above = None if outcome == "fail" else slow_uplinks(
         case.snapshot.topology, device, lambda bdf: busy(case.snapshot, bdf))
     if above:
-        code, outcome, observed = above[0], "warn", named(above[1])
+        code, outcome, observed, fix = above[0], "warn", named(above[1]), fix if less else _FIX
         text = "; ".join(part for part in (above[2], limit) if part)
         evidence = tuple(link.lower.link.speed.source for link in above[1])
     return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", observed,
                    f"Gen{board} at every link", evidence,
-                   _FIX if outcome in ("fail", "warn") else None)
+                   fix if outcome in ("fail", "warn") else None)
+
+
+def _limit(link: PcieLink) -> str:
+    """Return why a link is below the board's speed: a register of the port above holds it there, or an end."""
+    if link.held and link.upper:
+        return (f"{link.name} is held at Gen{link.held} of Gen{link.max_gen} by {link.upper.bdf} (Target Link Speed in "
+                "Link Control 2)")
+    return f"{link.name} reaches Gen{link.top_gen} at most"
+
+
+def _let_go(held: list[PcieLink], alone: bool) -> Remedy:
+    """Return what to do about links that a register holds; where more than these registers is in the way (not
+    ``alone``), also about that."""
+    if not held:
+        return _FIX
+    (port, best), more = next((link.upper.bdf, link.max_gen) for link in held if link.upper), len(held) - 1
+    others = f"; {more} more likewise" if more else ""
+    found = Remedy.typed("set the slot's speed in the BIOS to Auto, or end what writes this register at boot; until "
+                         "the next boot, while no GPU below it works: `setpci -s {port} CAP_EXP+30.w={gen}:f`, then "
+                         "`setpci -s {port} CAP_EXP+10.w=20:20` to train the link anew" + others,
+                         needs_reboot=True, place=Place.FIRMWARE, port=port, gen=f"{best:x}")
+    return found if alone else replace(found, text=f"{found.text}; for what is slow without it: {_FIX.text}")
 
 
 def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import stat
 import subprocess
@@ -221,29 +220,6 @@ def test_a_locked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             store.begin("all", [])
         other.rollback()
         assert store.begin("all", []).id == 1
-
-
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting needs root")
-def test_a_full_disk_and_a_read_only_one(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)], capture_output=True).returncode:
-        pytest.skip("this machine does not let us mount")
-    try:
-        makes = SqliteMakes(tmp_path)
-        store = makes.open(str(disk / "fleet.db"))
-        head = store.begin("all", [])
-        with refused(Trouble.FULL, str(disk / "fleet.db")):
-            for number in range(1000):
-                store.put(head.id, seen(f"h{number}", {"x": number}, document=os.urandom(20_000)))
-        kept = len(store.hosts(head.id))
-        assert 0 < kept < 1000 and {state.status for state in store.hosts(head.id)} == {"ok"}
-        makes.close()
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with refused(Misuse.UNWRITABLE, str(disk / "fleet.db")):
-            open_store(str(disk / "fleet.db"))
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_network_filesystem_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
