@@ -1,6 +1,7 @@
 """The sentences with a code of the modules that write on a box, as they stand in their source. Nothing runs: most of
 them need a box with a fault. A module says one by ``SomeError(Why.CODE, "...")``, ``Refusal(Why.CODE, "...")`` or
-``fail_json(code=Why.CODE.value, msg="...")``; "any" stands where the code comes from elsewhere."""
+``fail_json(code=Why.CODE.value, msg="...")``; "any" stands where the code comes from elsewhere, "none" where
+there is none."""
 
 from __future__ import annotations
 
@@ -32,9 +33,12 @@ def _told(tree: ast.Module) -> Iterator[tuple[str, str]]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         given = {each.arg: each.value for each in call.keywords}
         code, text = (given["code"], given.get("msg")) if "code" in given else (*call.args, None, None)[:2]
+        fails = name.endswith(("Error", "Refusal", "fail_json"))
         words = _text(text, constants)
-        if words and (_code(code) or name.endswith(("Error", "Refusal"))):
+        if words and (_code(code) or fails):
             yield _code(code) or "any", words
+        elif fails and (words := _text(given.get("msg", code), constants)):
+            yield "none", words
 
 
 def _code(node: ast.expr | None) -> str:

@@ -18,6 +18,9 @@ class Refusal(str):
         made.why = why
         return made
 
+    def __getnewargs__(self) -> tuple[Enum, str]:  # type: ignore[override]
+        return self.why, str(self)
+
 
 class CodedError(Exception):
     """Something cannot be done. ``why``: the reason, for a program; the message says it to people."""

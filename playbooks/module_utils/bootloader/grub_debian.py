@@ -31,6 +31,9 @@ class Neither(Refusal):
         made.of_grub, made.of_firmware = of_grub, of_firmware
         return made
 
+    def __getnewargs__(self):
+        return self.of_grub, self.of_firmware
+
 
 class GrubDebian(Bootloader):
     """The drop-in /etc/default/grub.d/zz-tunecheck.cfg owns our tokens; grub.cfg is what boots."""
