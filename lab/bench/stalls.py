@@ -59,15 +59,20 @@ class Trial:
 
 
 class _Watched(Supervisor):
-    """Tells ``began`` of every run: the one after a stall begins when the GPUs were examined."""
+    """Tells ``began`` of every run: the one after a stall begins when the GPUs were examined. ``culprits``: the
+    processes that the first stall was blamed on."""
 
     def __init__(self, began: Callable[[], None], evidence: Take | None, progress: Progress) -> None:
         super().__init__(evidence=evidence, progress=progress)
         self._began = began
+        self.culprits: list[int] = []
 
     def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
         self._began()
-        return super().run(jobs, seconds)
+        outcome = super().run(jobs, seconds)
+        if outcome.stall is not None and not self.culprits:
+            self.culprits = [each.pid for each in outcome.stall.suspects if each.role == "culprit"]
+        return outcome
 
 
 def gpus() -> int:
@@ -116,9 +121,14 @@ def one_trial(session: Session, number: signal.Signals, rank: int, nccl: str | N
         if trial.at and not trial.proven:
             trial.proven = time.monotonic() - trial.at
 
+    blamed: list[int] = []
+
     def measure(host: Host, ordinals: Sequence[int], flows: Flows, /, *, supervisor: Supervisor) -> Measured:
-        return allreduce(host, ordinals, flows, soak_seconds=_SOAK_SECONDS, nccl_path=nccl, shortened=True,
-                         supervisor=_Watched(began, supervisor.evidence, watch))
+        watched = _Watched(began, supervisor.evidence, watch)
+        found = allreduce(host, ordinals, flows, soak_seconds=_SOAK_SECONDS, nccl_path=nccl, shortened=True,
+                          supervisor=watched)
+        blamed.extend(watched.culprits)
+        return found
 
     measured = session(measure)
     ended = time.monotonic()
@@ -133,8 +143,7 @@ def one_trial(session: Session, number: signal.Signals, rank: int, nccl: str | N
         hang = measured.hangs[0]
         trial.stalled_after, trial.verdict = hang.after, hang.aftermath.verdict
         trial.blamed = "; ".join(hang.culprits) or "nobody"
-        trial.right = (len(hang.culprits) == 1 and f"pid {trial.hit})" in hang.culprits[0]
-                       and len(hang.victims) == len(trial.pids) - 1)
+        trial.right = blamed == [trial.hit] and len(hang.victims) == len(trial.pids) - 1
         trial.bundle = hang.bundle is not None
     return trial
 

@@ -27,6 +27,7 @@ writer: {description: "Unit that writes it: nvidia-cdi-refresh or tunecheck-cdi.
 driver: {description: "Driver releases that the specification is made for.", type: list, returned: always}
 devices: {description: Names of its devices., type: list, returned: always}
 notes: {description: "What an operator should know, as sentences.", type: list, returned: always}
+code: {description: "Of a failure, its reason.", type: str, returned: failure}
 """
 
 import glob
@@ -34,6 +35,7 @@ import os
 import platform
 import re
 import shutil
+from enum import Enum
 
 from ansible.module_utils import bounded, engine_files
 from ansible.module_utils.basic import AnsibleModule
@@ -52,6 +54,21 @@ MARK = "/var/lib/tunecheck/cdi.written"
 #: nvidia-smi takes 45 s where the GPU's firmware is dead; more would only hold up the play.
 SECONDS = 90
 AGAIN = "Run: nvidia-ctk cdi generate, read what it says, and run the play again"
+
+
+class NoCdi(Enum):
+    """Why containers would get no GPU by CDI, or a stale one."""
+
+    ENGINE_TOO_OLD = "engine-too-old"
+    NO_TOOLKIT = "no-toolkit"
+    #: Another file defines the same GPUs.
+    RIVAL = "rival"
+    NOT_WRITTEN = "not-written"
+    #: The unit ran, and the file is not what would be generated now.
+    STALE = "stale"
+    NOT_GENERATED = "not-generated"
+    #: The user of rootless containers cannot read the file.
+    HIDDEN = "hidden"
 
 
 def writer():
@@ -113,7 +130,8 @@ def refresh(module, unit, path):
         write_text(MARK, "")
         code, _out, err = bounded.run([CTK, "cdi", "generate", "--output=" + path], SECONDS)
     if code != 0:
-        module.fail_json(msg="%s could not be written: %s. %s." % (path, err.strip()[-300:] or "exit %s" % code, AGAIN))
+        module.fail_json(code=NoCdi.NOT_WRITTEN.value,
+                         msg="%s could not be written: %s. %s." % (path, err.strip()[-300:] or "exit %s" % code, AGAIN))
 
 
 def take_away(module):
@@ -157,17 +175,19 @@ def main():
     program = shutil.which({"podman": "podman", "docker": "dockerd"}[engine])
     old = engine_files.too_old(engine, module.run_command([program, "--version"])[1] if program else "")
     if old:
-        module.fail_json(msg=old + ".")
+        module.fail_json(code=NoCdi.ENGINE_TOO_OLD.value, msg=old + ".")
     if not os.path.exists(CTK):
         if not module.check_mode:
-            module.fail_json(msg="%s is not there, so no container can get a GPU; expected the package "
+            module.fail_json(code=NoCdi.NO_TOOLKIT.value,
+                             msg="%s is not there, so no container can get a GPU; expected the package "
                              "nvidia-container-toolkit-base. Set box_spec.runtime.toolkit to a release, or install it."
                              % CTK)
         module.exit_json(changed=True, writer=unit, driver=[], devices=[],
                          notes=["the toolkit would come first; %s is written after it" % path])
     others = rivals(path)
     if others:
-        module.fail_json(msg="%s and %s define the same GPUs, and engines refuse a device that two files of one folder "
+        module.fail_json(code=NoCdi.RIVAL.value,
+                         msg="%s and %s define the same GPUs, and engines refuse a device that two files of one folder "
                          "define. Remove %s and run the play again." % (path, others[0], others[0]))
     before = read_text(path)
     now = parsed(before)
@@ -179,19 +199,21 @@ def main():
         after = read_text(path)
         now = parsed(after)
         if not same(now, want):
-            module.fail_json(msg="%s.service ran, and %s is still not what nvidia-ctk generates. Look at: "
+            module.fail_json(code=NoCdi.STALE.value,
+                             msg="%s.service ran, and %s is still not what nvidia-ctk generates. Look at: "
                              "journalctl -u %s -n 30" % (unit, path, unit))
     running = loaded()
     modinfo = shutil.which("modinfo", path="/sbin:/usr/sbin:/usr/bin:/bin")
     installed = module_version(module, platform.release()) if want is None and running and modinfo else ""
     if want is None and running and installed in ("", running):
-        module.fail_json(msg="nvidia-ctk cdi generate failed with driver %s loaded: %s. %s." % (running, why, AGAIN))
+        module.fail_json(code=NoCdi.NOT_GENERATED.value,
+                         msg="nvidia-ctk cdi generate failed with driver %s loaded: %s. %s." % (running, why, AGAIN))
     if want is None:
         later = "driver %s is loaded and %s is installed: %s is written at the next boot" % (running, installed, path)
         notes.append(later if running else "no driver is loaded (%s); %s is written when it is" % (why, path))
     hidden = unreadable(path, module.params["user"])
     if hidden:
-        module.fail_json(msg=hidden + ".")
+        module.fail_json(code=NoCdi.HIDDEN.value, msg=hidden + ".")
     drivers = list((want or now).drivers) if want or now else []
     if running and drivers and drivers != [running]:
         notes.append("the CDI specification is made for driver %s, and %s is loaded: reboot before containers start"

@@ -27,6 +27,7 @@ RETURN = r"""
 notes: {description: "What an operator should know, as sentences.", type: list, returned: always}
 restart: {description: Whether docker's daemon runs with older settings., type: bool, returned: always}
 restart_refused: {description: "Why it must not be restarted now, or empty.", type: str, returned: always}
+code: {description: "Of a failure, its reason; C(other) for an error of the system.", type: str, returned: failure}
 """
 
 import json
@@ -36,6 +37,7 @@ from ansible.module_utils import engine_files, gpu_containers
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
 from ansible.module_utils.engine_settings import DAEMON_JSON, STATE, EngineError, absent, present
+from ansible.module_utils.refusal import code_of
 
 
 def daemon_start(module):
@@ -96,7 +98,7 @@ def main():
         else:
             files, notes = absent()
     except EngineError as error:
-        module.fail_json(msg="%s. Nothing was written." % error)
+        module.fail_json(msg="%s. Nothing was written." % error, code=code_of(error))
     before = {path: read_text(path) for path in files}
     changes = {path: text for path, text in files.items() if before[path] != text}
     made = [each for each in folders if not os.path.isdir(each[0])]
@@ -104,7 +106,7 @@ def main():
         try:
             apply(changes, made, memory)
         except (BoxIOError, OSError) as error:
-            module.fail_json(msg=str(error))
+            module.fail_json(msg=str(error), code=code_of(error))
     again, refused = restart(module, files, changes)
     module.exit_json(
         changed=bool(changes or made), notes=notes, restart=again, restart_refused=refused,

@@ -23,10 +23,12 @@ author: [tunecheck]
 """
 RETURN = r"""
 came: {description: "Where the image came from: present, archive or registry.", type: str, returned: success}
+code: {description: "Of a failure, its reason.", type: str, returned: failure}
 """
 
 import os
 import re
+from enum import Enum
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.image_store import existing, free_gib
@@ -52,6 +54,20 @@ def has(module, engine, image_id):
     return code == 0 and same(out, image_id)
 
 
+class NoImage(Enum):
+    """Why the recipe's image is not on this box afterwards."""
+
+    NO_ENGINE = "no-engine"
+    ENGINE_FAILED = "engine-failed"
+    NO_ARCHIVE = "no-archive"
+    #: Neither an archive is given nor does a registry have it.
+    NO_SOURCE = "no-source"
+    NO_ROOM = "no-room"
+    #: Pulling or loading it failed.
+    NOT_BROUGHT = "not-brought"
+    OTHER_IMAGE = "other-image"
+
+
 def ids(module, engine):
     _code, out, _err = module.run_command([engine, "image", "ls", "--all", "--quiet", "--no-trunc"], check_rc=True)
     return set(out.split())
@@ -62,11 +78,13 @@ def room(module, engine, need):
     code, out, err = module.run_command([engine, "info", "--format", ROOT[engine]])
     folder = out.strip()
     if code != 0 or not folder.startswith("/"):
-        module.fail_json(msg="%s info failed: %s. Repair the engine, then run the play again."
+        module.fail_json(code=NoImage.ENGINE_FAILED.value,
+                         msg="%s info failed: %s. Repair the engine, then run the play again."
                          % (engine, (err.strip().splitlines() or ["no answer"])[-1][-300:]))
     free = free_gib(folder)
     if free < need:
-        module.fail_json(msg="%s has %.1f GiB free on the file system of %s, the image needs %.1f GiB. Remove old "
+        module.fail_json(code=NoImage.NO_ROOM.value,
+                         msg="%s has %.1f GiB free on the file system of %s, the image needs %.1f GiB. Remove old "
                          "images (%s image ls), or set inference_image_free_gib if you know better."
                          % (existing(folder), free, folder, need, engine))
 
@@ -77,7 +95,8 @@ def bring(module, engine, words, what):
     before = ids(module, engine)
     code, out, err = module.run_command([engine, *words])
     if code != 0:
-        module.fail_json(msg="%s %s failed: %s" % (engine, what, (err.strip() or out.strip())[-400:]))
+        module.fail_json(code=NoImage.NOT_BROUGHT.value,
+                         msg="%s %s failed: %s" % (engine, what, (err.strip() or out.strip())[-400:]))
     return ", ".join(sorted(each[:19] for each in ids(module, engine) - before))
 
 
@@ -97,14 +116,17 @@ def main():
     if module.get_bin_path(engine) is None:
         if module.check_mode:
             module.exit_json(changed=True, came="archive" if archive else "registry")
-        module.fail_json(msg="%s is not installed on this box. Set box_spec.runtime.engine: %s, or install it."
+        module.fail_json(code=NoImage.NO_ENGINE.value,
+                         msg="%s is not installed on this box. Set box_spec.runtime.engine: %s, or install it."
                          % (engine, engine))
     if has(module, engine, image_id):
         module.exit_json(changed=False, came="present")
     if archive and not os.path.isfile(archive):
-        module.fail_json(msg="inference_image_archive %s is not on this box. Copy the archive there first." % archive)
+        module.fail_json(code=NoImage.NO_ARCHIVE.value,
+                         msg="inference_image_archive %s is not on this box. Copy the archive there first." % archive)
     if not archive and not given["pull"]:
-        module.fail_json(msg="image %s is not on this box, and the recipe names no registry that has it. Load it (%s "
+        module.fail_json(code=NoImage.NO_SOURCE.value,
+                         msg="image %s is not on this box, and the recipe names no registry that has it. Load it (%s "
                          "load), or set inference_image_archive." % (image_id[:19], engine))
     room(module, engine, needed_gib(given["free_gib"], os.path.getsize(archive) if archive else 0))
     came = "archive" if archive else "registry"
@@ -115,7 +137,8 @@ def main():
     else:
         new = bring(module, engine, ["pull", given["pull"]], "pull " + given["pull"])
     if not has(module, engine, image_id):
-        module.fail_json(msg="what %s brought is not the image of the recipe: it has id %s, the recipe pins %s. Bring "
+        module.fail_json(code=NoImage.OTHER_IMAGE.value,
+                         msg="what %s brought is not the image of the recipe: it has id %s, the recipe pins %s. Bring "
                          "the image that was pinned, or pin again (tunecheck recipe pin)."
                          % (archive or given["pull"], new or "of an image that was here before", image_id[:19]))
     module.exit_json(changed=True, came=came)

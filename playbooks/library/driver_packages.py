@@ -38,6 +38,7 @@ pending: {description: "What waits for a reboot, as sentences.", type: list, ret
 pending_reboot: {description: Whether a reboot would end that., type: bool, returned: always}
 kernels: {description: The running and the next kernel., type: list, returned: always}
 nouveau: {description: Whether a nouveau module exists for one of them., type: bool, returned: always}
+code: {description: "Of a failure, its reason; C(other) for an error of the system.", type: str, returned: failure}
 """
 
 import tempfile
@@ -45,6 +46,7 @@ import tempfile
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import BoxIOError
 from ansible.module_utils.driver_box import DriverError, absent, manager_for, present, touched
+from ansible.module_utils.refusal import code_of
 
 
 def main():
@@ -71,7 +73,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="tunecheck-driver-", dir="/var/tmp") as folder:
             result = run(module, manager_for(module), folder)
     except (DriverError, BoxIOError) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), code=code_of(error))
     module.exit_json(**result)
 
 

@@ -70,6 +70,14 @@ returns_in:
   description: Seconds after which this trial boot ends by itself unless it is committed; -1 where nothing ends it.
   type: int
   returned: always
+code:
+  description: Of a failure, its reason (playbooks/module_utils/bootloader/why.py); C(other) for an error of the system.
+  type: str
+  returned: failure
+against:
+  description: What contradicts the parameters, as {token, where, declared}, where that is the reason of a failure.
+  type: list
+  returned: failure
 left: {description: "What a commit leaves as it is until the next boot, as sentences.", type: list, returned: always}
 """
 
@@ -77,6 +85,7 @@ from ansible.module_utils import module_options, trial_guard, trial_hang, trial_
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError
+from ansible.module_utils.refusal import code_of
 from ansible.module_utils.trial_boot import steps
 from ansible.module_utils.trial_boot.situation import Situation
 from ansible.module_utils.tunecheck.parsers.kernel import bls, modprobe
@@ -139,7 +148,7 @@ def main():
                 # The guard goes with everything else; whoever removes decides when the box reboots.
                 left = steps.confirm(now)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), code=code_of(error))
     module.exit_json(
         changed=changed,
         phase=phase,

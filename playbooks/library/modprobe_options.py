@@ -32,6 +32,7 @@ note: {description: "Why no trial boot proves them, as a sentence.", type: str, 
 pending: {description: "Parameters whose live value differs, as sentences.", type: list, returned: always}
 pending_reboot: {description: Whether a reboot would make them live., type: bool, returned: always}
 initramfs_rebuilt: {description: Whether the initramfs was or would be rebuilt., type: bool, returned: always}
+code: {description: "Of a failure, its reason; C(other) for an error of the system.", type: str, returned: failure}
 not_loaded: {description: Managed modules that are not loaded now., type: list, returned: always}
 """
 
@@ -39,9 +40,10 @@ import platform
 
 from ansible.module_utils import module_options
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.bootloader import BootloaderError, detect
+from ansible.module_utils.bootloader import BootloaderError, Why, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.module_options import known_parameters, live, stale_image
+from ansible.module_utils.refusal import Refusal, code_of
 from ansible.module_utils.trial_initrd import OWN, commit_options
 from ansible.module_utils.tunecheck.parsers.kernel import bls, modprobe
 
@@ -49,14 +51,16 @@ UNCHANGED = "The old initramfs is still in place and boots. Mend the cause and r
 
 
 def for_the_trial(module, modules):
-    """Return (whether these parameters wait for a trial boot, why they are written at once although a trial is wanted).
-    A trial proves what is added or changed of a module that can be loaded. What is only taken away cannot be tried by a
-    command line."""
+    """Return (whether these parameters wait for a trial boot, why they are written at once although a trial is wanted:
+    a Refusal, or ""). A trial proves what is added or changed of a module that can be loaded. What is only taken away
+    cannot be tried by a command line."""
     try:
         loader = detect(module)
     except BootloaderError:
-        return False, ("module parameters are written at once, without a trial boot: this box has no boot loader that "
-                       "could take them")
+        return False, Refusal(
+            Why.NO_LOADER,
+            "module parameters are written at once, without a trial boot: this box has no boot loader that could take "
+            "them")
     options = module_options.Options(module, modules, bls.release(loader.kernel()))
     if not (options.changed or (options.rebuild and not options.removed)):
         return False, ""
@@ -65,12 +69,16 @@ def for_the_trial(module, modules):
     image = module_options.image_tools(options.release)[0] if options.rebuild else ""
     refusal = loader.trial_refusal(image)
     if not refusal and image and loader.own_initrd(image, OWN) is None:
-        refusal = "%s loads no initramfs %s beside which another could lie" % (loader.name, image)
+        refusal = Refusal(
+            Why.OTHER_INITRAMFS, "%s loads no initramfs %s beside which another could lie" % (loader.name, image))
     if not refusal and any(char in token for token in options.tokens for char in "$`"):
-        refusal = "a value with $ or a back-tick cannot stand on the command line of a boot entry"
+        refusal = Refusal(
+            Why.CHARACTER, "a value with $ or a back-tick cannot stand on the command line of a boot entry")
     if refusal and options.needs_boot():
-        return False, ("module parameters are written at once, without a trial boot: %s. The old boot entry has them "
-                       "too" % refusal)
+        return False, Refusal(
+            refusal.why,
+            "module parameters are written at once, without a trial boot: %s. The old boot entry has them too"
+            % refusal)
     return not refusal, ""
 
 
@@ -119,7 +127,7 @@ def main():
                 module.fail_json(msg="%s failed (exit %d): %s. %s" % (
                     " ".join(rebuild), code, (err or out).strip()[-400:], UNCHANGED))
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), code=code_of(error))
     pending, not_loaded = live(modules)
     pending, after = ([], before) if deferred else (pending, after)     # the trial waits for them, not a mere reboot
     module.exit_json(

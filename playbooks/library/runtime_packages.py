@@ -29,6 +29,7 @@ author: [tunecheck]
 RETURN = r"""
 actions: {description: "What was done, or would be, in order.", type: list, returned: always}
 notes: {description: Worth knowing and no refusal., type: list, returned: always}
+code: {description: "Of a failure, its reason; C(other) for an error of the system.", type: str, returned: failure}
 """
 
 import tempfile
@@ -36,6 +37,7 @@ import tempfile
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import BoxIOError
 from ansible.module_utils.driver_box import DriverError
+from ansible.module_utils.refusal import code_of
 from ansible.module_utils.runtime_box import absent, present, runtime_manager
 
 
@@ -62,7 +64,7 @@ def main():
             with tempfile.TemporaryDirectory(prefix="tunecheck-runtime-", dir="/var/tmp") as folder:
                 result = present(module, manager, folder)
     except (DriverError, BoxIOError) as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), code=code_of(error))
     module.exit_json(**result)
 
 

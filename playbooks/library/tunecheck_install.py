@@ -19,6 +19,7 @@ author: [tunecheck]
 """
 RETURN = r"""
 version: {description: What the installed tunecheck says of itself., type: str, returned: success}
+code: {description: "Of a wheelhouse that cannot be installed, the reason.", type: str, returned: failure}
 """
 
 import glob
@@ -29,9 +30,11 @@ import re
 import shutil
 import tarfile
 import zipfile
+from enum import Enum
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text, write_text
+from ansible.module_utils.refusal import CodedError, code_of
 
 ROOT = "/opt/tunecheck"
 #: For root and its units; and for users, whose PATH has no sbin on Debian.
@@ -50,8 +53,22 @@ def link(target, path):
     os.rename(temporary, path)
 
 
-class WheelhouseError(Exception):
-    """The archive holds something other than the wheels that its lock names."""
+class Unfit(Enum):
+    """Why an archive of wheels cannot be installed."""
+
+    NO_PLAIN_FILE = "no-plain-file"
+    NO_LOCK = "no-lock"
+    #: A file that its lock does not name, or of another content.
+    NOT_NAMED = "not-named"
+    #: A wheel that would write beside site-packages.
+    OUTSIDE = "outside"
+    #: The lock names a wheel that is not there.
+    NO_WHEEL = "no-wheel"
+    NO_COMMAND = "no-command"
+
+
+class WheelhouseError(CodedError):
+    """The archive holds something other than the wheels that its lock names. ``why`` is an Unfit."""
 
 
 def locked(lock):
@@ -76,9 +93,9 @@ def unpack(archive, site):
     with tarfile.open(archive) as tar:
         for member in tar.getmembers():     # flat by construction; anything else is not ours
             if not member.isfile() or "/" in member.name or member.name.startswith("."):
-                raise WheelhouseError("it holds %r; expected plain files only" % member.name)
+                raise WheelhouseError(Unfit.NO_PLAIN_FILE, "it holds %r; expected plain files only" % member.name)
         if "box.lock" not in tar.getnames():
-            raise WheelhouseError("it holds no box.lock")
+            raise WheelhouseError(Unfit.NO_LOCK, "it holds no box.lock")
         wanted = locked(tar.extractfile("box.lock").read().decode())
         for member in tar.getmembers():
             if member.name == "box.lock":
@@ -87,17 +104,18 @@ def unpack(archive, site):
             key = (re.sub(r"[-_.]+", "_", words[0]).lower(), words[1] if len(words) > 1 else "")
             data = tar.extractfile(member).read()
             if hashlib.sha256(data).hexdigest() not in wanted.pop(key, ()):
-                raise WheelhouseError("%s is not the file that box.lock names" % member.name)
+                raise WheelhouseError(Unfit.NOT_NAMED, "%s is not the file that box.lock names" % member.name)
             with zipfile.ZipFile(io.BytesIO(data)) as wheel:
                 for path in wheel.namelist():
                     parts = path.split("/")
                     # What lies under NAME.data belongs elsewhere (PEP 427); no wheel of the lock has it.
                     if path.startswith("/") or ".." in parts or parts[0].endswith(".data"):
-                        raise WheelhouseError("%s holds %r, which does not belong into site-packages" % (
-                            member.name, path))
+                        raise WheelhouseError(
+                            Unfit.OUTSIDE,
+                            "%s holds %r, which does not belong into site-packages" % (member.name, path))
                 wheel.extractall(site)
     if wanted:
-        raise WheelhouseError("no wheel for " + ", ".join(sorted("==".join(key) for key in wanted)))
+        raise WheelhouseError(Unfit.NO_WHEEL, "no wheel for " + ", ".join(sorted("==".join(key) for key in wanted)))
 
 
 def write_command(site, folder):
@@ -108,7 +126,7 @@ def write_command(site, folder):
         words = read_text(path)
     found = re.search(r"^tunecheck\s*=\s*([\w.]+):(\w+)\s*$", words, re.MULTILINE)
     if found is None:
-        raise WheelhouseError("tunecheck's wheel names no command")
+        raise WheelhouseError(Unfit.NO_COMMAND, "tunecheck's wheel names no command")
     path = folder + "/tunecheck"
     write_text(path, "#!%s/python\nimport sys\nfrom %s import %s\nsys.exit(%s())\n" % (
         folder, found.group(1), found.group(2), found.group(2)), 0o755)
@@ -145,8 +163,9 @@ def main():
         unpack(archive, site)
         write_command(site, home + "/venv/bin")
     except (WheelhouseError, tarfile.TarError, zipfile.BadZipFile) as error:
-        module.fail_json(msg="the wheelhouse %s cannot be installed: %s. The old tunecheck stays in use." % (
-            archive, error))
+        module.fail_json(
+            code=code_of(error),
+            msg="the wheelhouse %s cannot be installed: %s. The old tunecheck stays in use." % (archive, error))
     run([home + "/venv/bin/python", "-m", "compileall", "-q", "-j", "0", "-x", NOT_COMPILED, home + "/venv/lib"])
     code, out, err = run([home + "/venv/bin/tunecheck", "--version"])
     if code != 0:

@@ -7,11 +7,13 @@ import os
 import pwd
 import shutil
 import tempfile
+from enum import Enum
 
 from ansible.module_utils import engine_files, image_store
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.refusal import CodedError
 
-__all__ = ["DAEMON_JSON", "STATE", "EngineError", "absent", "present"]
+__all__ = ["DAEMON_JSON", "STATE", "EngineError", "NoEngine", "absent", "present"]
 
 CONTAINERS_CONF = "/etc/containers/containers.conf.d/zz-tunecheck.conf"
 STORAGE_CONF = "/etc/containers/storage.conf"
@@ -23,8 +25,29 @@ PROGRAM = {"podman": "podman", "docker": "dockerd"}
 STORE = {"podman": "/var/lib/containers/storage", "docker": "/var/lib/docker"}
 
 
-class EngineError(Exception):
-    """The engine cannot be set up. The message says what is wrong, what was expected, how to fix it."""
+class NoEngine(Enum):
+    """Why an engine cannot be set up."""
+
+    NO_USER = "no-user"
+    #: A user was asked for, and docker's daemon runs as root.
+    DOCKER_IS_ROOT = "docker-is-root"
+    #: It cannot pass GPUs by CDI.
+    TOO_OLD = "too-old"
+    NO_ROOM = "no-room"
+    #: The store would move away from images.
+    HAS_IMAGES = "has-images"
+    #: The user's own storage.conf is read in place of the system's.
+    OWN_SETTINGS = "own-settings"
+    NOT_JSON = "not-json"
+    #: Its images are with containerd, which has a setting of its own.
+    CONTAINERD_STORE = "containerd-store"
+    #: The daemon would not start with the file.
+    REFUSED = "refused"
+
+
+class EngineError(CodedError):
+    """The engine cannot be set up. ``why`` is a NoEngine; the message says what is wrong, what was expected, how to fix
+    it."""
 
 
 def state():
@@ -42,8 +65,10 @@ def account(name):
     try:
         return pwd.getpwnam(name)
     except KeyError:
-        raise EngineError("box_spec.runtime.user: there is no user %s on this box. Create it (useradd "
-                          "--create-home %s) or leave runtime.user out" % (name, name)) from None
+        raise EngineError(
+            NoEngine.NO_USER,
+            "box_spec.runtime.user: there is no user %s on this box. Create it (useradd "
+            "--create-home %s) or leave runtime.user out" % (name, name)) from None
 
 
 def present(module, params):
@@ -52,13 +77,15 @@ def present(module, params):
     engine, storage = params["engine"], params["storage"]
     entry = account(params["user"]) if params["user"] else None
     if entry is not None and engine == "docker":
-        raise EngineError("box_spec.runtime.user: docker's daemon runs as root, whoever asks it. Expected engine: "
-                          "podman with a user, or docker without one")
+        raise EngineError(
+            NoEngine.DOCKER_IS_ROOT,
+            "box_spec.runtime.user: docker's daemon runs as root, whoever asks it. Expected engine: "
+            "podman with a user, or docker without one")
     program = shutil.which(PROGRAM[engine], path=os.environ.get("PATH", "") + ":/usr/bin:/usr/sbin:/usr/local/bin")
     version = module.run_command([program, "--version"])[1] if program else ""
     old = engine_files.too_old(engine, version)
     if old:
-        raise EngineError(old)
+        raise EngineError(NoEngine.TOO_OLD, old)
     files, notes, memory = podman(params, entry) if engine == "podman" else docker(module, params, version)
     folders = []
     if storage:
@@ -80,19 +107,23 @@ def room(params, folder):
     need = params["storage_free_gib"]
     have = image_store.free_gib(folder)
     if have < need and not image_store.holds(params["engine"], folder):
-        raise EngineError("box_spec.runtime.storage_free_gib: %s has %.1f GiB free; expected %d GiB for what will be "
-                      "pulled. Mount the disk that is meant for it, make room, or name another folder (runtime.storage)"
-                      % (image_store.existing(folder), have, need))
+        raise EngineError(
+            NoEngine.NO_ROOM,
+            "box_spec.runtime.storage_free_gib: %s has %.1f GiB free; expected %d GiB for what will be "
+            "pulled. Mount the disk that is meant for it, make room, or name another folder (runtime.storage)"
+            % (image_store.existing(folder), have, need))
 
 
 def stay(engine, now, then):
     """Raise EngineError where the store would move away from images."""
     inside = image_store.holds(engine, now) if now != then else ""
     if inside:
-        raise EngineError("box_spec.runtime.storage: %s keeps %s in %s, and with its store in %s it would no longer "
-                          "see them. Save what you need (%s save), remove it there (%s system prune --all), and run "
-                          "the play again; or set runtime.storage to %s"
-                          % (engine, inside, now, then, engine, engine, now))
+        raise EngineError(
+            NoEngine.HAS_IMAGES,
+            "box_spec.runtime.storage: %s keeps %s in %s, and with its store in %s it would no longer "
+            "see them. Save what you need (%s save), remove it there (%s system prune --all), and run "
+            "the play again; or set runtime.storage to %s"
+            % (engine, inside, now, then, engine, engine, now))
 
 
 def podman(params, entry):
@@ -105,8 +136,10 @@ def podman(params, entry):
         now = now.replace("$HOME", entry.pw_dir).replace("$UID", str(entry.pw_uid)).replace("$USER", entry.pw_name)
         own = entry.pw_dir + "/.config/containers/storage.conf"
         if params["storage"] and os.path.exists(own):
-            raise EngineError("box_spec.runtime.storage: %s is what podman reads for %s, in place of the system's "
-                              "file. Move it away, or leave runtime.storage out" % (own, entry.pw_name))
+            raise EngineError(
+                NoEngine.OWN_SETTINGS,
+                "box_spec.runtime.storage: %s is what podman reads for %s, in place of the system's "
+                "file. Move it away, or leave runtime.storage out" % (own, entry.pw_name))
     if params["storage"]:
         then = params["storage"] if entry is None else "%s/%d" % (params["storage"], entry.pw_uid)
         stay("podman", now, then)
@@ -129,16 +162,20 @@ def docker(module, params, version):
         wanted = engine_files.docker_settings(params["log_max_mib"], params["storage"], have)
         merged, before = engine_files.merge(text, wanted)
     except ValueError as error:
-        raise EngineError("%s is no JSON that docker reads (%s), so nothing can be merged into it. Mend or remove it"
-                      % (DAEMON_JSON, error)) from error
+        raise EngineError(
+            NoEngine.NOT_JSON,
+            "%s is no JSON that docker reads (%s), so nothing can be merged into it. Mend or remove it"
+            % (DAEMON_JSON, error)) from error
     if params["storage"]:
         stay("docker", str(have.get("data-root") or STORE["docker"]), params["storage"])
         snapshotter = engine_files.get(have, ("features", "containerd-snapshotter"))[1]
         major = version.partition("version ")[2].partition(".")[0]
         if snapshotter is True or (major.isdigit() and int(major) >= 29 and snapshotter is not False):
-            raise EngineError("box_spec.runtime.storage: this docker keeps images with containerd, and data-root does "
-                              "not move them. Expected root = \"...\" in /etc/containerd/config.toml by your own hand "
-                              "and runtime.storage left out, or engine: podman")
+            raise EngineError(
+                NoEngine.CONTAINERD_STORE,
+                "box_spec.runtime.storage: this docker keeps images with containerd, and data-root does "
+                "not move them. Expected root = \"...\" in /etc/containerd/config.toml by your own hand "
+                "and runtime.storage left out, or engine: podman")
     if "nvidia" in str(have.get("default-runtime", "")):
         notes.append("%s: default-runtime is %s, so containers may get GPUs by NVIDIA's hook and lose them at a "
                      "daemon-reload; remove it and pass --device nvidia.com/gpu=all"
@@ -166,8 +203,10 @@ def validate(module, text):
         file.flush()
         code, out, err = module.run_command([program, "--validate", "--config-file", file.name])
     if code != 0:
-        raise EngineError("dockerd refuses what %s would be: %s. Mend the file"
-                           % (DAEMON_JSON, (err or out).strip()[-300:]))
+        raise EngineError(
+            NoEngine.REFUSED,
+            "dockerd refuses what %s would be: %s. Mend the file"
+             % (DAEMON_JSON, (err or out).strip()[-300:]))
 
 
 def absent():

@@ -11,11 +11,13 @@ import glob
 import json
 import os
 import re
+from enum import Enum
 
 from ansible.module_utils import processes
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.util import safe_files
 
-__all__ = ["UNIT", "Container", "active_units", "judge", "refusal", "reload", "running"]
+__all__ = ["UNIT", "Container", "Loses", "active_units", "judge", "refusal", "reload", "running"]
 
 UNIT = "tunecheck-inference.service"
 _HOOKS = {"nvidia-container-runtime-hook", "nvidia-container-toolkit", "nvidia-container-cli"}
@@ -32,6 +34,16 @@ class Container:
 
     def __repr__(self):
         return "%s (%s)" % (self.name, self.how)
+
+
+class Loses(Enum):
+    """Why a daemon-reload could take the GPUs from a container: how it has them."""
+
+    HOOK = "hook"
+    UNLINKED = "unlinked"
+    UNKNOWN = "unknown"
+    #: An inference unit is active, and none of its containers is seen.
+    UNSEEN = "unseen"
 
 
 def judge(config, runtime, linked):
@@ -53,24 +65,32 @@ def judge(config, runtime, linked):
 
 
 def refusal(containers, units):
-    """Return why there must be no daemon-reload now, as a sentence; "" where it is harmless. ``units``: inference units
+    """Return why there must be no daemon-reload now, a Refusal; "" where it is harmless. ``units``: inference units
     that are active. Pure."""
     lost = [each for each in containers if each.how == "hook"]
     if lost:
-        return ("NVIDIA's hook passed the GPUs to %s: they would lose them at a daemon-reload. %s"
-                % (_named(lost), _WAY_OUT))
+        return Refusal(
+            Loses.HOOK,
+            "NVIDIA's hook passed the GPUs to %s: they would lose them at a daemon-reload. %s"
+            % (_named(lost), _WAY_OUT))
     unlinked = [each for each in containers if each.how == "unlinked"]
     if unlinked:
-        return ("%s run under runc, and devices of theirs have no link in /dev/char: they could lose their GPUs at a "
-                "daemon-reload. Make the links (nvidia-ctk system create-dev-char-symlinks --create-all) and run the "
-                "play again." % _named(unlinked))
+        return Refusal(
+            Loses.UNLINKED,
+            "%s run under runc, and devices of theirs have no link in /dev/char: they could lose their GPUs at a "
+            "daemon-reload. Make the links (nvidia-ctk system create-dev-char-symlinks --create-all) and run the play "
+            "again." % _named(unlinked))
     unknown = [each for each in containers if each.how == "unknown"]
     if unknown:
-        return ("how %s got its GPUs cannot be read: it could lose them at a daemon-reload. %s"
-                % (_named(unknown), _WAY_OUT))
+        return Refusal(
+            Loses.UNKNOWN,
+            "how %s got its GPUs cannot be read: it could lose them at a daemon-reload. %s"
+            % (_named(unknown), _WAY_OUT))
     if units and not any(each.how == "listed" for each in containers):
-        return ("%s is active, and how it got its GPUs cannot be seen: it could lose them at a daemon-reload. "
-                "Stop it (systemctl stop %s) or wait until it serves, and run the play again." % (units[0], units[0]))
+        return Refusal(
+            Loses.UNSEEN,
+            "%s is active, and how it got its GPUs cannot be seen: it could lose them at a daemon-reload. Stop it "
+            "(systemctl stop %s) or wait until it serves, and run the play again." % (units[0], units[0]))
     return ""
 
 

@@ -13,12 +13,13 @@ from dataclasses import replace
 
 from ansible.module_utils import gpu_containers
 from ansible.module_utils.box_io import read_text, remove, write_text
-from ansible.module_utils.driver_box import DriverError, manager_for
+from ansible.module_utils.driver_box import DriverError, NoDriver, manager_for, refuse
 from ansible.module_utils.driver_box.apt import Apt
 from ansible.module_utils.driver_box.dnf import Dnf
 from ansible.module_utils.driver_box.keys import key_material, same_key
 from ansible.module_utils.driver_box.reads import os_release
 from ansible.module_utils.receipt import load, now, remember, save
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.packages import package_pins
 from ansible.module_utils.tunecheck.parsers.packages.apt_output import objections
 from ansible.module_utils.tunecheck.parsers.packages.driver_set import Box, Exact, Plan, toolkit_names, toolkit_plan
@@ -104,17 +105,21 @@ def needed(manager, engine, user, offered):
     if shutil.which(_PROGRAM[engine], path=_PATH) is None:
         wanted = _ENGINES[manager.name, engine]
         if not wanted:
-            problems.append("Enterprise Linux has no docker package; expected dockerd to be there. Install docker-ce "
-                            "from docker's own repository, or set box_spec.runtime.engine: podman")
+            problems.append(Refusal(
+                NoDriver.NO_PACKAGE,
+                "Enterprise Linux has no docker package; expected dockerd to be there. Install docker-ce from docker's "
+                "own repository, or set box_spec.runtime.engine: podman"))
         names += [name for name in wanted if name in offered or name not in _OPTIONAL]
     for programs, packages in _ROOTLESS[manager.name] if user else ():
         if not any(shutil.which(program, path=_PATH) for program in programs):
             names.append(next((name for name in packages if name in offered), packages[0]))
     lost = [name for name in names if name not in offered]
     if lost:
-        problems.append("%s: not offered by this box's repositories; expected the distribution's own. Look at "
-                        "/etc/apt/sources.list.d or `dnf repolist`, or install %s by hand"
-                        % (", ".join(lost), "it" if len(lost) == 1 else "them"))
+        problems.append(Refusal(
+            NoDriver.NOT_OFFERED,
+            "%s: not offered by this box's repositories; expected the distribution's own. Look at "
+            "/etc/apt/sources.list.d or `dnf repolist`, or install %s by hand"
+            % (", ".join(lost), "it" if len(lost) == 1 else "them")))
     return names, problems
 
 
@@ -218,10 +223,11 @@ def _simulated(manager, decision, look):
     """Return (why it cannot be simulated, or ""), and sentences on what the simulated transaction must not do."""
     what, refusal = manager.simulate(decision.exact, (), look)
     if refusal:
-        return refusal + ". Expected a set that can be installed together", []
+        return Refusal(NoDriver.NOT_INSTALLABLE,
+                       refusal + ". Expected a set that can be installed together"), []
     explicit = {each.name: each.version for each in decision.exact}
-    return "", ["the transaction is refused: %s. Expected only the container runtime's packages to move" % each
-                for each in objections(what, explicit, (), None)]
+    told = "the transaction is refused: %s. Expected only the container runtime's packages to move"
+    return "", [Refusal(NoDriver.NOT_INSTALLABLE, told % each) for each in objections(what, explicit, (), None)]
 
 
 def _guard(module):
@@ -242,10 +248,10 @@ def present(module, manager, folder):
     if decision.change or broken:
         refused = _guard(module)
         if refused:
-            decision.problems.append("installing packages lets systemd read its units again, and that is refused: "
-                                     + refused)
-    if decision.problems:
-        raise DriverError("%s. Nothing was written." % "\n".join(each.rstrip(". ") for each in decision.problems))
+            decision.problems.append(Refusal(
+                NoDriver.RELOAD,
+                "installing packages lets systemd read its units again, and that is refused: " + refused))
+    refuse(decision.problems, "Nothing was written.")
     actions = ["end what a former run left half done: " + ", ".join(broken[:5])] if broken else []
     actions += ["write " + path for path in decision.write]
     if decision.change:
@@ -278,10 +284,8 @@ def _apply(module, manager, decision, folder, broken):
     if broken:
         manager.heal()
         decision = _decide(module, manager, folder + "/healed")
-        refused = [*decision.problems, *filter(None, (decision.unsimulated,))]
-        if refused:
-            raise DriverError("%s. What a former run left half done was ended; nothing else was written."
-                              % "\n".join(refused))
+        refuse([*decision.problems, *filter(None, (decision.unsimulated,))],
+               "What a former run left half done was ended; nothing else was written.")
     for path in decision.write:
         if path == manager.key_path:
             write_text(path, decision.key.decode("utf-8", "surrogateescape"))
@@ -297,8 +301,10 @@ def _apply(module, manager, decision, folder, broken):
     wrong = ["%s %s" % (each.name, manager.installed([each.name]).get(each.name, "is not installed"))
              for each in decision.plan.install if manager.installed([each.name]).get(each.name) != each.version]
     if wrong:
-        raise DriverError("after the transaction: %s; expected the container toolkit %s. Look at the package manager's "
-                          "log and run the play again." % (", ".join(wrong), decision.plan.version))
+        raise DriverError(
+            NoDriver.NOT_WHOLE,
+            "after the transaction: %s; expected the container toolkit %s. Look at the package manager's "
+            "log and run the play again." % (", ".join(wrong), decision.plan.version))
 
 
 def absent(module, manager):

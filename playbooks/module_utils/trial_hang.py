@@ -11,12 +11,14 @@ kernel-command-line(7) of systemd 252; a systemd that does not know it ignores i
 from __future__ import annotations
 
 import os
+from enum import Enum
 
 from ansible.module_utils import bounded
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
-__all__ = ["WATCHDOG_SECONDS", "live", "take_back", "tokens", "watchdog"]
+__all__ = ["WATCHDOG_SECONDS", "Stays", "live", "take_back", "tokens", "watchdog"]
 
 #: Parameter of the trial entry and the sysctl that it sets.
 _PANICS = (("softlockup_panic=1", "softlockup_panic"), ("hung_task_panic=1", "hung_task_panic"),
@@ -28,6 +30,15 @@ _DRACUT = "/usr/bin/dracut"
 WATCHDOG_SECONDS = 60
 _WATCHDOG = "systemd.watchdog_sec="
 _BUSCTL_SECONDS = 20
+
+
+class Stays(Enum):
+    """Why something of a trial boot stays until the next boot."""
+
+    #: A sysctl: its value before the trial, or that it cannot be written.
+    NOT_KNOWN = "not-known"
+    NOT_WRITTEN = "not-written"
+    WATCHDOG = "watchdog"
 
 
 def watchdog():
@@ -82,7 +93,7 @@ def live():
 
 def take_back(running, before):
     """Give a trial boot that is committed what every other boot of this box has: ``before``, what live() said in the
-    boot that staged it. Return what stays as it is until the next boot, as sentences; nothing here can fail a commit,
+    boot that staged it. Return what stays as it is until the next boot, each a Refusal; nothing here can fail a commit,
     which is done by now."""
     left = []
     for token, name in (("panic=", "panic"), *_PANICS):
@@ -90,12 +101,14 @@ def take_back(running, before):
             continue
         problem = _write(_SYSCTL + name, before[name]) if name in before else "its value before the trial is not known"
         if problem:
-            left.append("kernel.%s stays %s until the next boot: %s"
-                        % (name, read_text(_SYSCTL + name).strip() or "as it is", problem))
+            left.append(Refusal(
+                Stays.NOT_WRITTEN if name in before else Stays.NOT_KNOWN, "kernel.%s stays %s until the next boot: %s"
+                % (name, read_text(_SYSCTL + name).strip() or "as it is", problem)))
     if any(token.startswith(_WATCHDOG) for token in running):
         problem = _stop_watchdog()
         if problem:
-            left.append("systemd keeps the hardware watchdog until the next boot: " + problem)
+            left.append(Refusal(
+                Stays.WATCHDOG, "systemd keeps the hardware watchdog until the next boot: " + problem))
     return left
 
 

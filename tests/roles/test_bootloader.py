@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible.module_utils.bootloader import base
+from ansible.module_utils.bootloader import Why, base
 
 ROOT_EXT4 = "21 1 254:3 / / rw,noatime shared:1 - ext4 /dev/vda3 rw\n"
 
@@ -23,9 +23,9 @@ def kinds(number: str) -> str:
         ("21 1 253:0 / / rw - ext4 /dev/mapper/vg-root rw\n30 21 254:1 / /boot rw - ext4 /dev/vda1 rw\n", None),
         ("21 1 254:3 / / rw - ext4 /dev/vda3 rw\n30 21 9:0 / /boot rw - ext4 /dev/md0 rw\n", "mdraid"),
         ("21 1 254:3 / / rw - ext4 /dev/vda3 rw\n30 21 9:0 / /bootstrap rw - ext4 /dev/md0 rw\n", None),
-        ("", "not found"),
+        ("", "/proc/self/mountinfo"),
     ],
 )
 def test_mount_problem(mountinfo: str, problem: str | None) -> None:
     found = base.mount_problem("/boot/grub", mountinfo, kinds)
-    assert (found is None) if problem is None else (found is not None and problem in found)
+    assert (found is None) if problem is None else (found.why is Why.GRUB_CANNOT_WRITE and problem in found)

@@ -66,7 +66,7 @@ def test_the_packages_of_dgx_os_stay(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Refused before the box or a repository is read: no manager is asked."""
     from types import SimpleNamespace
 
-    from ansible.module_utils.driver_box import DriverError
+    from ansible.module_utils.driver_box import DriverError, NoDriver
     from ansible.module_utils.driver_box import present as present_module_function
     from ansible.module_utils.driver_box.present import present
 
@@ -76,5 +76,6 @@ def test_the_packages_of_dgx_os_stay(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(present.__globals__, "_DGX_OS", str(release))
     params = {"version": "595.71.05", "source": "nvidia", "modules": "dkms", "hold": True, "mirror": "",
               "mirror_fingerprint": "", "drain": False}
-    with pytest.raises(DriverError, match=r"this is DGX OS .*driver\.source: leave\. Nothing was written"):
+    with pytest.raises(DriverError, match=rf"{release}\b.*\bdriver\.source: ") as caught:
         present(SimpleNamespace(params=params, check_mode=True), None, str(tmp_path))
+    assert caught.value.why is NoDriver.DGX_OS

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from ansible.module_utils import engine_files, gpu_containers, runtime_box
+from ansible.module_utils.driver_box import NoDriver
+from ansible.module_utils.refusal import code_of
 
 GPU = {"path": "/dev/nvidia0", "type": "c", "major": 195, "minor": 0}
 HOOK = {"prestart": [{"path": "/usr/bin/nvidia-container-runtime-hook"}]}
@@ -129,21 +131,23 @@ def test_how_a_container_has_its_gpus(config: object, runtime: str, links: list[
 
 
 @pytest.mark.parametrize(
-    ("hows", "units", "says"),
+    ("hows", "units", "why", "names"),
     [
-        ([], [], ""),
-        (["", "listed"], [], ""),
-        (["listed"], ["tunecheck-inference.service"], ""),
-        (["listed", "hook"], [], "NVIDIA's hook passed the GPUs to container 1"),
-        (["unlinked"], [], "create-dev-char-symlinks"),
-        (["unknown"], [], "cannot be read"),
-        (["", ""], ["tunecheck-inference.service"], "systemctl stop tunecheck-inference.service"),
+        ([], [], None, ""),
+        (["", "listed"], [], None, ""),
+        (["listed"], ["tunecheck-inference.service"], None, ""),
+        (["listed", "hook"], [], gpu_containers.Loses.HOOK, " 111111111111"),
+        (["unlinked"], [], gpu_containers.Loses.UNLINKED, "create-dev-char-symlinks"),
+        (["unknown"], [], gpu_containers.Loses.UNKNOWN, " 000000000000"),
+        (["", ""], ["tunecheck-inference.service"], gpu_containers.Loses.UNSEEN,
+         "systemctl stop tunecheck-inference.service"),
     ],
 )
-def test_when_a_daemon_reload_is_refused(hows: list[str], units: list[str], says: str) -> None:
+def test_when_a_daemon_reload_is_refused(hows: list[str], units: list[str], why: gpu_containers.Loses | None,
+                                         names: str) -> None:
     found = [gpu_containers.Container(str(number) * 64, how) for number, how in enumerate(hows)]
     told = gpu_containers.refusal(found, units)
-    assert (says in told) if says else told == ""
+    assert (told.why is why and names in told) if why else told == ""
 
 
 def test_what_is_done_to_a_unit(load_module: Callable[[str], ModuleType]) -> None:
@@ -184,8 +188,8 @@ def test_which_repositories_a_file_of_apt_names(text: str, found: set[str], monk
         ("apt", "docker", "", [], ["docker.io", "ca-certificates"], ["docker.io", "ca-certificates"], ""),
         ("apt", "docker", "", [], ["docker.io", "docker-cli", "ca-certificates"],
          ["docker.io", "docker-cli", "ca-certificates"], ""),
-        ("dnf", "docker", "", [], [], [], "Enterprise Linux has no docker package"),
-        ("apt", "podman", "llm", ["podman", "pasta"], [], ["uidmap"], "uidmap: not offered"),
+        ("dnf", "docker", "", [], [], [], "no-package"),
+        ("apt", "podman", "llm", ["podman", "pasta"], [], ["uidmap"], "not-offered"),
     ],
 )
 def test_which_packages_an_engine_still_needs(
@@ -195,7 +199,8 @@ def test_which_packages_an_engine_still_needs(
         name == "dockerd" and "docker" in there) else None)
     kind = type("Manager", (), {"name": manager})
     told = runtime_box.needed(kind, engine, user, dict.fromkeys(offered, ("1",)))
-    assert told[0] == names and problem in "".join(told[1]) and bool(told[1]) == bool(problem)
+    assert told[0] == names and [code_of(each) for each in told[1]] == ([problem] if problem else [])
+    assert "uidmap" in told[1][0] if problem == "not-offered" else True
 
 
 def test_daemon_reload_stands_in_one_place() -> None:
@@ -219,7 +224,8 @@ def test_what_stands_half_done_is_not_refused_for_its_simulation(
     params = {"toolkit": "", "source": "nvidia", "mirror": "", "mirror_fingerprint": "", "engine": "podman", "user": ""}
     module = SimpleNamespace(params=params, check_mode=True)
     if not broken:
-        with pytest.raises(runtime_box.DriverError, match="dnf --assumeno install podman"):
+        with pytest.raises(runtime_box.DriverError, match="dnf --assumeno install podman") as caught:
             runtime_box.present(module, manager, str(tmp_path))
+        assert caught.value.why is NoDriver.NOT_INSTALLABLE
         return
     assert runtime_box.present(module, manager, str(tmp_path))["changed"] is True

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.bootloader import grub_debian, grubby, owned, systemd_boot
+from ansible.module_utils.bootloader import Stopped, grub_debian, grubby, owned, systemd_boot
 from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import grub
 
@@ -61,15 +61,19 @@ class _Module:
         self.check_mode = check_mode
         self.answers: dict[str, tuple[int, str, str]] = {}
 
-    def fail_json(self, msg: str) -> None:
-        raise _EndError(msg)
+    def fail_json(self, msg: str, code: str, against: list[dict[str, str]]) -> None:
+        assert code == Stopped.CONTRADICTED.value
+        for each in against:
+            assert all(value in msg for value in each.values()), msg
+        raise _EndError(msg, [tuple(each.values()) for each in against])
 
     def run_command(self, argv: list[str], **_options: Any) -> tuple[int, str, str]:
         return self.answers.get(argv[1], (1, "", "not in this test"))
 
 
-def refused(box: Box, loader: Any, tokens: list[str], check: bool = False) -> str:
-    """The module's words where it refuses; "" where it goes on to its first write."""
+def refused(box: Box, loader: Any, tokens: list[str], check: bool = False) -> list[tuple[str, str, str]]:
+    """What the module refuses as (token, where it stands, the word of ours that it contradicts); empty where it goes on
+    to its first write. Its message names all of that, and what an edit by hand needs."""
     box.monkeypatch.setattr(situation, "read_text", box.read)
     module = loader.module = _Module(tokens, check)
     loader.module.answers = getattr(loader, "answers", {})
@@ -83,8 +87,10 @@ def refused(box: Box, loader: Any, tokens: list[str], check: bool = False) -> st
     try:
         steps.run_staged(module, loader, situation.Situation(loader, tokens))
     except _EndError as end:
-        return str(end)
-    return ""
+        message, found = end.args
+        assert loader.after_an_edit and loader.after_an_edit in message
+        return list(found)
+    return []
 
 
 def debian(box: Box, line: str = "", default: str = "quiet", ours: list[str] | None = None,
@@ -102,26 +108,27 @@ def debian(box: Box, line: str = "", default: str = "quiet", ours: list[str] | N
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["run", "check mode"])
-@pytest.mark.parametrize(("line", "default", "dropins", "says"), [
-    ("amd_iommu=off", "quiet", {}, ["amd_iommu=off (/etc/default/grub:3) against iommu=pt", "run update-grub"]),
-    ("console=ttyS0 iommu=off", "", {}, ["iommu=off (/etc/default/grub:3)", "pt does not undo it"]),
-    ("", "quiet intel_iommu=off", {}, ["intel_iommu=off (/etc/default/grub:2)"]),
+@pytest.mark.parametrize(("line", "default", "dropins", "found"), [
+    ("amd_iommu=off", "quiet", {}, [("amd_iommu=off", "/etc/default/grub:3", "iommu=pt")]),
+    ("console=ttyS0 iommu=off", "", {}, [("iommu=off", "/etc/default/grub:3", "iommu=pt")]),
+    ("", "quiet intel_iommu=off", {}, [("intel_iommu=off", "/etc/default/grub:2", "iommu=pt")]),
     ("", "", {"10-x": "# theirs\nGRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX pcie_aspm=off\"\n"},
-     ["pcie_aspm=off (/etc/default/grub.d/10-x.cfg:2) against pcie_aspm.policy=performance", "no AER"]),
+     [("pcie_aspm=off", "/etc/default/grub.d/10-x.cfg:2", "pcie_aspm.policy=performance")]),
     ("", "", {"10-x": "GRUB_CMDLINE_LINUX_DEFAULT+=' pci=nocrs,noaer'\n"},
-     ["pci=nocrs,noaer (/etc/default/grub.d/10-x.cfg:1)", "aer-events"]),
-    ("pcie_aspm.policy=powersave", "", {}, ["pcie_aspm.policy=powersave (/etc/default/grub:3)"]),
+     [("pci=nocrs,noaer", "/etc/default/grub.d/10-x.cfg:1", "pcie_aspm.policy=performance")]),
+    ("pcie_aspm.policy=powersave", "", {},
+     [("pcie_aspm.policy=powersave", "/etc/default/grub:3", "pcie_aspm.policy=performance")]),
     ("", "", {"zzz": "GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT} \\\n  iommu=nopt\"\n"},
-     ["iommu=nopt (/etc/default/grub.d/zzz.cfg:1) against iommu=pt", "last of them"]),
+     [("iommu=nopt", "/etc/default/grub.d/zzz.cfg:1", "iommu=pt")]),
     ("amd_iommu=off", "pcie_aspm=off", {},
-     ["amd_iommu=off (/etc/default/grub:3)", "pcie_aspm=off (/etc/default/grub:2)"]),
+     [("amd_iommu=off", "/etc/default/grub:3", "iommu=pt"),
+      ("pcie_aspm=off", "/etc/default/grub:2", "pcie_aspm.policy=performance")]),
 ])
-def test_grub_debian(box: Box, line: str, default: str, dropins: dict[str, str], says: list[str],
+def test_grub_debian(box: Box, line: str, default: str, dropins: dict[str, str], found: list[tuple[str, str, str]],
                      check: bool) -> None:
     """Also where update-grub has not run since: the files are what the next update-grub makes a command line of."""
     loader = debian(box, line, default, generated="quiet", **dropins)
-    message = refused(box, loader, PT, check)
-    assert all(text in message for text in [*says, "Nothing was written"]), message
+    assert sorted(refused(box, loader, PT, check)) == sorted(found)
 
 
 @pytest.mark.parametrize(("line", "default", "dropins", "tokens"), [
@@ -133,35 +140,35 @@ def test_grub_debian(box: Box, line: str, default: str, dropins: dict[str, str],
 ])
 def test_what_is_not_refused(box: Box, line: str, default: str, dropins: dict[str, str],
                              tokens: list[str]) -> None:
-    assert refused(box, debian(box, line, default, generated="quiet", **dropins), tokens) == ""
+    assert refused(box, debian(box, line, default, generated="quiet", **dropins), tokens) == []
 
 
 def test_a_word_that_only_the_generated_entry_has_is_named_there(box: Box) -> None:
     """The trial is a copy of it: gone from the files, still in the trial."""
-    message = refused(box, debian(box, generated="quiet amd_iommu=off"), PT)
-    assert "amd_iommu=off (/boot/grub/grub.cfg:2)" in message
+    assert refused(box, debian(box, generated="quiet amd_iommu=off"), PT) == [
+        ("amd_iommu=off", "/boot/grub/grub.cfg:2", "iommu=pt")]
 
 
 def test_our_own_former_words_are_no_contradiction_and_go(box: Box) -> None:
     """A box provisioned with the former profile: pcie_aspm=off is ours, so it is dropped and nothing is refused."""
     former = ["pci=noacs", "pcie_aspm=off", "pcie_port_pm=off"]
     loader = debian(box, ours=former)
-    assert refused(box, loader, PT) == ""
+    assert refused(box, loader, PT) == []
     now = situation.Situation(loader, PT)
     assert now.dropped == ["pcie_aspm=off"] and situation.decide(now, trial=True) == ("staged", "stage")
     block = grub.trial_block(loader._default(), now.configured, now.tokens)
     assert "pcie_aspm=off" not in block and "pcie_aspm.policy=performance" in block
     # The same word of somebody else stays one, and is refused.
     loader = debian(box, "pcie_aspm=off", ours=former)
-    assert "pcie_aspm=off (/etc/default/grub:3)" in refused(box, loader, PT)
+    assert refused(box, loader, PT) == [("pcie_aspm=off", "/etc/default/grub:3", "pcie_aspm.policy=performance")]
 
 
 def test_clutter_does_not_stop_a_box_that_is_settled(box: Box) -> None:
     """iommu=nopt before ours: the kernel obeys ours. A new change is refused, a box that has it goes on."""
-    assert "iommu=nopt" in refused(box, debian(box, "iommu=nopt"), PT)
+    assert [token for token, _, _ in refused(box, debian(box, "iommu=nopt"), PT)] == ["iommu=nopt"]
     merged = debian(box, "iommu=nopt", ours=PT)
-    assert refused(box, merged, PT) == ""
-    assert "amd_iommu=off" in refused(box, debian(box, "amd_iommu=off", ours=PT), PT)
+    assert refused(box, merged, PT) == []
+    assert [token for token, _, _ in refused(box, debian(box, "amd_iommu=off", ours=PT), PT)] == ["amd_iommu=off"]
 
 
 def test_grubby(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +178,10 @@ def test_grubby(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     box.put("/proc/cmdline", "root=UUID=1 ro\n")
     loader = grubby.Grubby(None)
     loader.answers = {"--info=DEFAULT": (0, 'args="ro $kernelopts amd_iommu=off pcie_aspm=off"\nid="1-5.14"\n', "")}
-    message = refused(box, loader, PT, check=True)
-    assert "amd_iommu=off (/boot/loader/entries/1-5.14.conf:2) against iommu=pt" in message
-    assert "pci=noaer (/boot/grub2/grubenv:1)" in message and "pcie_aspm=off" not in message
-    assert "--remove-args" in message
+    assert sorted(refused(box, loader, PT, check=True)) == [
+        ("amd_iommu=off", "/boot/loader/entries/1-5.14.conf:2", "iommu=pt"),
+        ("pci=noaer", "/boot/grub2/grubenv:1", "pcie_aspm.policy=performance")], "pcie_aspm=off is our own"
+    assert "--remove-args" in loader.after_an_edit
 
 
 def test_systemd_boot(box: Box) -> None:
@@ -186,5 +193,6 @@ def test_systemd_boot(box: Box) -> None:
     loader = systemd_boot.SystemdBoot(None)
     listed = [{"isDefault": True, "type": "type1", "id": "1.conf", "path": entry}]
     loader.answers = {"list": (0, json.dumps(listed), ""), "--print-esp-path": (0, "/efi\n", "")}
-    message = refused(box, loader, PT)
-    assert f"pcie_aspm=off ({entry}:2)" in message and "iommu=off (/etc/kernel/cmdline:1)" in message
+    assert sorted(refused(box, loader, PT)) == [
+        ("iommu=off", "/etc/kernel/cmdline:1", "iommu=pt"),
+        ("pcie_aspm=off", f"{entry}:2", "pcie_aspm.policy=performance")]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.bootloader import grubby, owned
+from ansible.module_utils.bootloader import Why, grubby, owned
 from ansible.module_utils.tunecheck.parsers.kernel import bls
 
 ENTRY = """\
@@ -94,5 +94,6 @@ def test_grubby_that_lies_is_caught(loader: Any) -> None:
     original = loader.module.run_command
     loader.module.run_command = lambda argv, **options: (
         original(argv, **options) if "--info=DEFAULT" in argv else (0, "", ""))
-    with pytest.raises(grubby.BootloaderError, match=r"reported success, but the default boot entry lacks iommu=pt"):
+    with pytest.raises(grubby.BootloaderError, match=r"\biommu=pt\b") as caught:
         loader.commit(["iommu=pt"], [])
+    assert caught.value.why is Why.NOT_IN_DEFAULT

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils.bootloader import proof
+from ansible.module_utils.bootloader import Unproven, Why, proof
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.trial_boot import situation as situations
 from ansible.module_utils.trial_boot import steps
 
@@ -69,7 +71,8 @@ def test_a_box_without_boot_loader_of_which_nothing_is_asked_is_left_alone(
 def test_a_box_without_boot_loader_is_told_what_is_asked_and_how_to_take_it_out(
         kernel_cmdline: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     how, values = run_without_loader(kernel_cmdline, monkeypatch, "staged", ["iommu=pt", "pci=noacs"])
-    assert how == "fail" and "asks for iommu=pt pci=noacs" in values["msg"] and "kernel: {cmdline: []}" in values["msg"]
+    assert (how, values["code"]) == ("fail", Why.NO_LOADER.value)
+    assert " iommu=pt pci=noacs" in values["msg"] and " {cmdline: []}" in values["msg"]
     assert run_without_loader(kernel_cmdline, monkeypatch, "absent", ["iommu=pt"])[0] == "exit", "nothing to take back"
 
 
@@ -160,32 +163,35 @@ def boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         (tmp_path / name).write_text(name)
     began = time.time() + 3600
 
-    def unproven(release: str = "6.12.1", running: str = "6.12.1", booted: float = began) -> str:
-        return str(proof.unproven(f"/vmlinuz-{release}", [f"/initrd.img-{release}"], str(tmp_path), running, booted))
+    def unproven(release: str = "6.12.1", running: str = "6.12.1", booted: float = began) -> Any:
+        return proof.unproven(f"/vmlinuz-{release}", [f"/initrd.img-{release}"], str(tmp_path), running, booted)
 
     return SimpleNamespace(
         folder=tmp_path, unproven=unproven, before_the_files=time.time() - 3600,
         note=lambda: proof.note("/vmlinuz-6.12.1", ["/initrd.img-6.12.1"], str(tmp_path)))
 
 
+def written_since(said: Any, name: str) -> bool:
+    return said.why is Unproven.WRITTEN_SINCE and name in said
+
+
 def test_this_boot_proves_the_files_that_it_ran(boot: SimpleNamespace) -> None:
     assert boot.unproven() == ""
     said = boot.unproven("6.12.2")
-    assert said.startswith("the default entry would boot kernel 6.12.2, and this boot proves 6.12.1")
+    assert said.why is Unproven.OTHER_KERNEL and re.search(r"\b6\.12\.2\b.*\b6\.12\.1\b", said)
 
 
 def test_a_file_that_was_written_since_is_proven_by_its_sum_alone(boot: SimpleNamespace) -> None:
-    assert "vmlinuz-6.12.1 was written since this boot began" in boot.unproven(booted=boot.before_the_files)
+    assert written_since(boot.unproven(booted=boot.before_the_files), "/vmlinuz-6.12.1")
     boot.note()
     assert boot.unproven(booted=boot.before_the_files) == "", "the same content, only touched"
     (boot.folder / "initrd.img-6.12.1").write_text("another")
-    assert "initrd.img-6.12.1 was written since this boot began, so no boot has proven it" in boot.unproven(
-        booted=boot.before_the_files)
+    assert written_since(boot.unproven(booted=boot.before_the_files), "/initrd.img-6.12.1")
     # An older time stamp does not hide it: the change time cannot be set.
     os.utime(boot.folder / "initrd.img-6.12.1", (0, 0))
-    assert "was written since" in boot.unproven(booted=boot.before_the_files)
+    assert written_since(boot.unproven(booted=boot.before_the_files), "/initrd.img-6.12.1")
     proof.forget()
-    assert "was written since" in boot.unproven(booted=boot.before_the_files)
+    assert written_since(boot.unproven(booted=boot.before_the_files), "/vmlinuz-6.12.1")
 
 
 def test_where_the_partition_is_known_a_noted_sum_goes_before_the_time(boot: SimpleNamespace) -> None:
@@ -193,33 +199,34 @@ def test_where_the_partition_is_known_a_noted_sum_goes_before_the_time(boot: Sim
     boot.note()
     assert boot.unproven() == ""
     (boot.folder / "vmlinuz-6.12.1").write_text("another, copied with its time")
-    assert "vmlinuz-6.12.1 was written since this boot began" in boot.unproven()
+    assert written_since(boot.unproven(), "/vmlinuz-6.12.1")
 
 
 def test_a_file_that_is_not_found_proves_nothing(boot: SimpleNamespace) -> None:
     (boot.folder / "initrd.img-6.12.1").unlink()
-    assert "/initrd.img-6.12.1 that the default entry boots was not found" in boot.unproven()
-    assert "the file of the kernel that the default entry boots was not found" in proof.unproven("", [], "", "6", 1.0)
+    said = boot.unproven()
+    assert said.why is Unproven.NO_FILE and "/initrd.img-6.12.1" in said
+    assert proof.unproven("", [], "", "6", 1.0).why is Unproven.NO_FILE
 
 
 def test_a_kernel_installed_meanwhile_gets_a_trial_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     running = [*BASE, "pci=noacs", MARK + "x"]
     now = situation(monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE,
-                    unproven="the default entry would boot kernel 6.12.2")
+                    unproven=Refusal(Unproven.OTHER_KERNEL, "it would boot 6.12.2"))
     assert situations.decide(now, trial=True) == ("staged", "stage")
     assert situations.decide(now, trial=False) == ("pending", "commit"), "box_spec.boot.trial: false, knowingly"
 
     class FailedError(Exception):
         pass
 
-    def fail_json(msg: str) -> None:
-        raise FailedError(msg)
+    def fail_json(msg: str, code: str) -> None:
+        raise FailedError(msg, code)
 
     written: list[str] = []
     loader = SimpleNamespace(commit=lambda *_: written.append("commit"))
-    with pytest.raises(FailedError, match=r"would boot kernel 6\.12\.2\. Nothing was committed"):
+    with pytest.raises(FailedError, match=r"\b6\.12\.2\b") as failed:
         steps.run_committed(SimpleNamespace(fail_json=fail_json, check_mode=False), loader, now)
-    assert not written
+    assert failed.value.args[1] == Unproven.OTHER_KERNEL.value and not written
 
 
 STEPS = ["put the deadline off", "write the default entry", "take the trial's parameters back", "tell the guard",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils import box_io, gpu_containers, processes
+from ansible.module_utils.tunecheck.util.safe_files import Danger, UnsafeFileError
 
 NOBODY = 65534
 HOOK = {"hooks": {"prestart": [{"path": "/usr/bin/nvidia-container-runtime-hook"}]}}
@@ -110,7 +111,8 @@ def test_a_module_waits_for_no_fifo_and_reads_no_device_to_its_end(tmp_path: Pat
     (tmp_path / "zero").symlink_to("/dev/zero")
     with (tmp_path / "large").open("wb") as stream:
         stream.truncate(64 << 20)
-    for name in ("fifo", "zero", "large"):
-        with pytest.raises(OSError, match=r"not a regular file|larger than 16 MiB"):
+    for name, danger in (("fifo", Danger.NOT_REGULAR), ("zero", Danger.NOT_REGULAR), ("large", Danger.TOO_LARGE)):
+        with pytest.raises(UnsafeFileError, match=rf"{tmp_path}/{name}\b") as refused:
             box_io.read_text(str(tmp_path / name))
+        assert refused.value.danger is danger
     assert box_io.read_text(str(tmp_path / "none"), "x") == "x" and box_io.read_text("/proc/self/comm")

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
-from ansible.module_utils.bootloader import grub_debian, proof
-from ansible.module_utils.box_io import read_text
+from ansible.module_utils.bootloader import Stopped, Why, grub_debian, proof
+from ansible.module_utils.box_io import BoxIOError, read_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub, modprobe, trial
 
@@ -24,6 +25,10 @@ MODULES = {"virtio_blk": {"queue_depth": 64}}
 TOKENS = ["pci=noacs"]
 _KILLED, _REFUSED = 9, 7
 
+
+
+class EndedError(Exception):
+    """The module failed; what it says, as its only argument."""
 
 
 class Box:
@@ -49,8 +54,8 @@ class Box:
         if self.writes == self.dies_at:
             os._exit(_KILLED)
 
-    def fail_json(self, msg: str) -> None:
-        raise AssertionError(msg)
+    def fail_json(self, **said: Any) -> None:
+        raise EndedError(said)
 
     def _write_cfg(self, path: Path) -> None:
         dropin = self.folder / "default/grub.d/zz-tunecheck.cfg"
@@ -307,8 +312,12 @@ def test_an_initramfs_that_was_made_again_meanwhile_is_staged_again(box: Box) ->
 def test_a_word_of_somebody_elses_against_a_parameter_is_refused(box: Box) -> None:
     (box.folder / "default/grub").write_text('GRUB_CMDLINE_LINUX="virtio-blk.queue_depth=8"\n')
     before, options = box.what_boots(), box.options()
-    with pytest.raises(AssertionError, match=r"virtio-blk\.queue_depth=8 .*against virtio_blk\.queue_depth=64"):
+    with pytest.raises(EndedError) as ended:
         play(box, "staged")
+    said = ended.value.args[0]
+    assert said["code"] == Stopped.CONTRADICTED.value and [
+        (each["token"], each["declared"]) for each in said["against"]] == [
+            ("virtio-blk.queue_depth=8", "virtio_blk.queue_depth=64")]
     assert box.what_boots() == before and box.options() == options and not left_of_the_trial()
 
 
@@ -322,7 +331,7 @@ def test_disk_full_while_the_initramfs_is_made(box: Box, monkeypatch: pytest.Mon
         return Box.run_command(box, argv)
 
     monkeypatch.setattr(box, "run_command", full)
-    with pytest.raises(Exception, match=r"making the initramfs of the trial failed .*No space left"):
+    with pytest.raises(BoxIOError, match=r"/tunecheck-trial\.img\.new\b.*: No space left on device\."):
         play(box, "staged")
     assert box.what_boots() == before and box.options() == options
     assert not left_of_the_trial()
@@ -361,11 +370,10 @@ def test_for_whom_the_trial_waits(load_module: Callable[[str], ModuleType], monk
     options(rebuild=["x"])
     assert module.for_the_trial(None, {}) == (True, "")
     loader.own_initrd = lambda *_: None
-    assert "loads no initramfs" in module.for_the_trial(None, {})[1]
+    assert module.for_the_trial(None, {})[1].why is Why.OTHER_INITRAMFS
     options(tokens=["m.p=$x"])
-    assert "cannot stand on the command line" in module.for_the_trial(None, {})[1]
-    loader.trial_refusal = lambda *_: "/boot/grub is on LVM"
+    assert module.for_the_trial(None, {})[1].why is Why.CHARACTER
+    loader.trial_refusal = lambda *_: Refusal(Why.GRUB_CANNOT_WRITE, "/boot/grub is on LVM")
     options()
-    assert module.for_the_trial(None, {}) == (
-        False, "module parameters are written at once, without a trial boot: /boot/grub is on LVM. The old boot entry "
-               "has them too")
+    waits, note = module.for_the_trial(None, {})
+    assert (waits, note.why) == (False, Why.GRUB_CANNOT_WRITE) and "/boot/grub is on LVM" in note

@@ -66,23 +66,23 @@ def test_what_the_lock_does_not_name_is_refused(load_module: Load, tmp_path: Pat
     module = load_module("tunecheck_install")
     good, changed = members(), members(other={**OTHER, "some_part/more.py": "x = 1\n"})
     entry, part = NAMES.values()
-    cases = {
-        "some_part-1.0-py3-none-any.whl is not the file that box.lock names": {**good, part: changed[part]},
-        "some_part-1.1-py3-none-any.whl is not": {**good, "some_part-1.1-py3-none-any.whl": good[part]},
-        "more-1-py3-none-any.whl is not": {**good, "more-1-py3-none-any.whl": good[part]},
-        "some_part-1.0-cp3-none-any.whl is not": {**good, "some_part-1.0-cp3-none-any.whl": good[part]},
-        "README is not": {**good, "README": b""},
-        "no wheel for some_part==1.0": {name: data for name, data in good.items() if name != part},
-        "it holds no box.lock": {entry: good[entry], part: good[part]},
-        "'../x.whl'; expected plain files only": {**good, "../x.whl": b""},
-        "'../evil.py', which does not belong": members(other={"../evil.py": ""}),
-        "'/evil.py', which does not belong": members(other={"/evil.py": ""}),
-        "'some_part-1.0.data/scripts/x', which does not belong": members(other={"some_part-1.0.data/scripts/x": ""}),
-    }
-    for number, (says, files) in enumerate(cases.items()):
+    cases = [
+        ("not-named", part, {**good, part: changed[part]}),
+        ("not-named", "some_part-1.1-py3-none-any.whl", {**good, "some_part-1.1-py3-none-any.whl": good[part]}),
+        ("not-named", "more-1-py3-none-any.whl", {**good, "more-1-py3-none-any.whl": good[part]}),
+        ("not-named", "some_part-1.0-cp3-none-any.whl", {**good, "some_part-1.0-cp3-none-any.whl": good[part]}),
+        ("not-named", "README", {**good, "README": b""}),
+        ("no-wheel", "some_part==1.0", {name: data for name, data in good.items() if name != part}),
+        ("no-lock", "box.lock", {entry: good[entry], part: good[part]}),
+        ("no-plain-file", "'../x.whl'", {**good, "../x.whl": b""}),
+        ("outside", "'../evil.py'", members(other={"../evil.py": ""})),
+        ("outside", "'/evil.py'", members(other={"/evil.py": ""})),
+        ("outside", "'some_part-1.0.data/scripts/x'", members(other={"some_part-1.0.data/scripts/x": ""})),
+    ]
+    for number, (code, names, files) in enumerate(cases):
         with pytest.raises(module.WheelhouseError) as error:
             module.unpack(archive(tmp_path / f"{number}.tar", files), str(tmp_path / f"site{number}"))
-        assert says in str(error.value)
+        assert error.value.why is module.Unfit(code) and names in str(error.value)
     assert not list(tmp_path.rglob("evil.py")) and not list(tmp_path.parent.glob("evil.py"))
 
 
@@ -92,5 +92,6 @@ def test_a_wheel_without_the_command_is_refused(load_module: Load, tmp_path: Pat
     info = tmp_path / "tunecheck-9.dist-info"
     info.mkdir()
     (info / "entry_points.txt").write_text(words)
-    with pytest.raises(module.WheelhouseError, match="names no command"):
+    with pytest.raises(module.WheelhouseError) as error:
         module.write_command(str(tmp_path), str(tmp_path))
+    assert error.value.why is module.Unfit.NO_COMMAND

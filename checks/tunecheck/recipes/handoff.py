@@ -29,6 +29,12 @@ class Unserved(StrEnum):
 
     DRAFT = "draft"
     RULE = "rule"
+    #: Where it is to be served: no IPv4 address, no absolute path to the models.
+    ADDRESS = "address"
+    MODELS = "models"
+    #: No engine has a command for it, or systemd could not carry the command.
+    NO_COMMAND = "no-command"
+    CONTROL_CHARACTER = "control-character"
 
 
 def servable(which: str, lock: str | None) -> Recipe:
@@ -57,15 +63,15 @@ def hand_off(which: str, lock: str | None, engine: str, models: str, bind: str) 
     try:
         ipaddress.IPv4Address(bind)
     except ValueError:
-        raise UsageError(f"inference_bind {bind}: expected an IPv4 address, as 127.0.0.1") from None
+        raise UsageError(f"inference_bind {bind}: expected an IPv4 address, as 127.0.0.1", Unserved.ADDRESS) from None
     if not models.startswith("/"):
-        raise UsageError(f"inference_models_dir {models}: expected an absolute path")
+        raise UsageError(f"inference_models_dir {models}: expected an absolute path", Unserved.MODELS)
     frozen = servable(which, lock)
     try:
         words = argv(frozen, engine, Paths(models=models, cache=f"/var/cache/{_CACHE}", name=NAME, bind=bind))
         file, line = secret(frozen, "{key}")
     except ValueError as error:
-        raise UsageError(f"{which}: {error}") from None
+        raise UsageError(f"{which}: {error}", Unserved.NO_COMMAND) from None
     if engine == "podman":
         words[words.index("run") + 1:words.index("run") + 1] = [f"--cidfile={ID_FILE}"]
     image = frozen.image
@@ -101,7 +107,7 @@ def exec_line(words: Sequence[str]) -> str:
 
 def _word(word: str) -> str:
     if any(ord(char) < 32 or ord(char) == 127 for char in word):
-        raise UsageError(f"{word!r}: has a control character; a unit cannot carry it")
+        raise UsageError(f"{word!r}: has a control character; a unit cannot carry it", Unserved.CONTROL_CHARACTER)
     plain = word.replace("%", "%%").replace("$", "$$")
     if plain and not set(plain) & set(" '\"\\;"):
         return plain

@@ -7,8 +7,9 @@ from .base import Bootloader, BootloaderError
 from .grub_debian import GrubDebian
 from .grubby import Grubby
 from .systemd_boot import SystemdBoot
+from .why import Stopped, Unproven, Why
 
-__all__ = ["Bootloader", "BootloaderError", "detect", "proof"]
+__all__ = ["Bootloader", "BootloaderError", "Stopped", "Unproven", "Why", "detect", "proof"]
 
 
 def detect(module, asked=()) -> Bootloader:
@@ -26,5 +27,7 @@ def detect(module, asked=()) -> Bootloader:
         "take it out of the host's specification: iommu: leave; acs: {peer_redirect: leave}; kernel: {cmdline: []}."
         % " ".join(asked)
     ) if asked else ""
-    raise BootloaderError("no boot loader that this role can drive was found; looked for %s. Nothing was written.%s"
-                          % ("; ".join(looked), wanted))
+    raise BootloaderError(
+        Why.NO_LOADER,
+        "no boot loader that this role can drive was found; looked for %s. Nothing was written.%s"
+        % ("; ".join(looked), wanted))

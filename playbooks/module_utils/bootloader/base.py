@@ -6,15 +6,17 @@ import os
 import re
 
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.refusal import CodedError, Refusal
 
 from . import proof
+from .why import Why
 
 __all__ = ["Bootloader", "BootloaderError", "Placed", "Staged", "foreign_of", "mount_problem", "places"]
 
 
-class BootloaderError(Exception):
-    """The boot loader cannot do what was asked. The message says why, and after a command that writes also what holds
-    now."""
+class BootloaderError(CodedError):
+    """The boot loader cannot do what was asked. ``why`` is a Why; the message says it to people, and after a command
+    that writes also what holds now."""
 
 
 class Staged:
@@ -99,8 +101,9 @@ class Bootloader:
         raise NotImplementedError
 
     def trial_refusal(self, image=""):
-        """Return why this box cannot boot an entry just once, or None. ``image``: the initramfs of the default entry,
-        where the trial needs one of its own. BootloaderError where it could, once somebody makes room."""
+        """Return why this box cannot boot an entry just once, a Refusal, or None. ``image``: the initramfs of the
+        default entry, where the trial needs one of its own. BootloaderError where it could, once somebody makes
+        room."""
         raise NotImplementedError
 
     def one_shot(self):
@@ -142,6 +145,7 @@ class Bootloader:
         if code != 0:
             detail = (err or out).strip().splitlines()[-3:]
             raise BootloaderError(
+                Why.COMMAND_FAILED,
                 "%s failed (exit %d): %s. %s. Mend the cause and run the play again: it picks up from the generated "
                 "configuration, not from memory." % (" ".join(argv), code, " | ".join(detail) or "no output", what)
             )
@@ -170,7 +174,7 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def mount_problem(path, mountinfo, block_kind):
-    """Return why GRUB cannot write a file at ``path``, or None.
+    """Return why GRUB cannot write a file at ``path``, a Refusal, or None.
 
     GRUB's own drivers write only in place, on a plain partition: it reads btrfs and ZFS but does not write them, and
     refuses to write through its diskfilter layer (LVM, mdraid). ``mountinfo`` is /proc/self/mountinfo's text;
@@ -186,14 +190,14 @@ def mount_problem(path, mountinfo, block_kind):
         if inside and (best is None or len(point) >= len(best[0])):
             best = (point, fields[2], tail[0], tail[1])
     if best is None:
-        return "the file system under %s was not found in /proc/self/mountinfo" % path
+        return Refusal(Why.GRUB_CANNOT_WRITE, "the file system under %s was not found in /proc/self/mountinfo" % path)
     point, number, fstype, source = best
     if fstype in ("btrfs", "zfs", "f2fs", "overlay", "tmpfs"):
-        return "%s is on %s (%s), which GRUB cannot write" % (path, fstype, source)
+        return Refusal(Why.GRUB_CANNOT_WRITE, "%s is on %s (%s), which GRUB cannot write" % (path, fstype, source))
     kind = block_kind(number)
     if kind != "disk":
         layer = {"lvm": "LVM or device mapper", "md": "mdraid"}[kind]
-        return "%s is on %s (%s), which GRUB cannot write" % (path, layer, source)
+        return Refusal(Why.GRUB_CANNOT_WRITE, "%s is on %s (%s), which GRUB cannot write" % (path, layer, source))
     return None
 
 

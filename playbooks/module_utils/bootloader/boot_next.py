@@ -16,11 +16,13 @@ import re
 import struct
 
 from ansible.module_utils.box_io import BoxIOError, read_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
 from . import efi, esp
 from .base import BootloaderError, Staged
 from .boot_files import copy, same, size, sync_folder
+from .why import Why
 
 __all__ = ["LABEL", "BootNext", "ran"]
 
@@ -61,37 +63,43 @@ class BootNext:
             place = esp.find(self.module)
             place.disk()
             if place.read_only:
-                return "the EFI system partition is mounted read-only at %s; mount it writable" % place.point
+                return Refusal(
+                    Why.ESP_READ_ONLY,
+                    "the EFI system partition is mounted read-only at %s; mount it writable" % place.point)
             self._look_for_room(place, kernel, initrds, instead)
         except NoRoomError:
             raise
         except BootloaderError as error:
-            return str(error)
+            return Refusal(error.why, str(error))
         return None
 
     @staticmethod
     def absent():
         """Return why this box's firmware cannot be asked for one boot of a kernel, or None."""
         if not os.path.isdir(efi.VARS):
-            return "this box did not boot by UEFI, or %s is not mounted" % efi.VARS
+            return Refusal(Why.NO_UEFI, "this box did not boot by UEFI, or %s is not mounted" % efi.VARS)
         if not os.listdir(efi.VARS):
-            return "%s is empty; mount efivarfs there" % efi.VARS
+            return Refusal(Why.NO_VARIABLES, "%s is empty; mount efivarfs there" % efi.VARS)
         about = os.statvfs(efi.VARS)
         if about.f_flag & os.ST_RDONLY or not os.access(efi.VARS, os.W_OK):
-            return "%s is mounted read-only; mount it writable" % efi.VARS
+            return Refusal(Why.VARIABLES_READ_ONLY, "%s is mounted read-only; mount it writable" % efi.VARS)
         if not os.path.exists(_TOOL):
-            return "there is no %s; install efibootmgr" % _TOOL
+            return Refusal(Why.NO_TOOL, "there is no %s; install efibootmgr" % _TOOL)
         if efi.secure_boot():
-            return ("Secure Boot is on, and the firmware would have to trust the kernel's signature, which only the "
-                    "distribution's shim does")
+            return Refusal(
+                Why.SECURE_BOOT,
+                "Secure Boot is on, and the firmware would have to trust the kernel's signature, which only the "
+                "distribution's shim does")
         if read_text(_SIZE).strip() == "32":
-            return "its UEFI is a 32-bit one"
+            return Refusal(Why.UEFI_32_BIT, "its UEFI is a 32-bit one")
         # Kernels before 6.5 do not say.
         need = 2 * cmdline.COMMAND_LINE_SIZE + _ROOM_FOR_VARIABLES
         if about.f_blocks and about.f_bavail * about.f_frsize < need and not _own():
-            return ("the firmware has %d bytes left for variables; expected %d for a boot entry; remove entries that "
-                    "are not used (efibootmgr --bootnum NUMBER --delete-bootnum)"
-                    % (about.f_bavail * about.f_frsize, need))
+            return Refusal(
+                Why.NO_ROOM_FOR_VARIABLES,
+                "the firmware has %d bytes left for variables; expected %d for a boot entry; remove entries that "
+                "are not used (efibootmgr --bootnum NUMBER --delete-bootnum)"
+                % (about.f_bavail * about.f_frsize, need))
         return None
 
     def _look_for_room(self, place, kernel, initrds, instead):
@@ -103,9 +111,11 @@ class BootNext:
             # What an earlier trial left makes room for this one.
             free = about.f_bavail * about.f_frsize + size(glob.glob(os.path.join(top, _FOLDER, "*")))
         if free < needs:
-            raise NoRoomError("the EFI system partition %s has %d KiB free; expected %d KiB for copies of the trial's "
-                              "kernel and initramfs. Remove what is not booted any more from it. Nothing was written."
-                              % (place.point or place.device, free // 1024, needs // 1024))
+            raise NoRoomError(
+                Why.NO_ROOM,
+                "the EFI system partition %s has %d KiB free; expected %d KiB for copies of the trial's "
+                "kernel and initramfs. Remove what is not booted any more from it. Nothing was written."
+                % (place.point or place.device, free // 1024, needs // 1024))
 
     def staged(self):
         """Return the Staged trial, or None."""
@@ -119,7 +129,7 @@ class BootNext:
         """Stage a trial of the files ``kernel`` and ``initrds`` with the command line ``tokens``."""
         why = _carried(tokens)
         if why:
-            raise BootloaderError("%s. Nothing was written." % why)
+            raise BootloaderError(why.why, "%s. Nothing was written." % why)
         self.take_away()
         place, order = esp.find(self.module), efi.boot_order()
         line = " ".join([*([_INITRD_WORD] if initrds else []), *(each for each in tokens if each not in _OF_GRUB)])
@@ -136,32 +146,40 @@ class BootNext:
             self.run([_TOOL, "--quiet", "--bootnext", number], _UNCHANGED)
             self._assert_kept(line, partition, order)
             if efi.boot_next() != number:
-                raise BootloaderError("efibootmgr reported success, but BootNext is %s; expected %s: the firmware did "
-                                      "not keep it. %s." % (efi.boot_next() or "not there", number, _UNCHANGED))
+                raise BootloaderError(
+                    Why.NEXT_NOT_KEPT,
+                    "efibootmgr reported success, but BootNext is %s; expected %s: the firmware did "
+                    "not keep it. %s." % (efi.boot_next() or "not there", number, _UNCHANGED))
         except (BootloaderError, BoxIOError, OSError) as error:
             try:
                 self.take_away()
             except (BootloaderError, BoxIOError, OSError) as left:
-                raise BootloaderError("%s. The trial could not be taken away again: %s"
+                raise BootloaderError(Why.NOT_TAKEN_AWAY, "%s. The trial could not be taken away again: %s"
                                       % (str(error).rstrip("."), left)) from error
-            raise BootloaderError("%s. The trial was taken away again." % str(error).rstrip(".")) from error
+            raise BootloaderError(
+                error.why if isinstance(error, BootloaderError) else Why.FILES,
+                "%s. The trial was taken away again." % str(error).rstrip(".")) from error
 
     @staticmethod
     def _assert_kept(line, partition, order):
         """BootloaderError where the firmware has something else than what it was given: some report success."""
-        own = _own()
-        problem = ""
+        own, why, problem = _own(), None, ""
         if len(own) != 1:
+            why = Why.ENTRIES_NOT_KEPT
             problem = "it has %d entries named %s; expected one" % (len(own), LABEL)
         elif (own[0].line, own[0].file, own[0].partition) != (line, _LOADER, partition) or not own[0].active:
+            why = Why.ENTRY_NOT_KEPT
             problem = ("its entry Boot%s starts %s on partition %d with %d characters; expected %s on partition %d "
                        "with %d, and the same ones" % (own[0].number, own[0].file or "nothing", own[0].partition,
                                                        len(own[0].line), _LOADER, partition, len(line)))
         elif efi.boot_order() != order:
+            why = Why.ORDER_NOT_KEPT
             problem = "it changed BootOrder, which a trial leaves alone"
-        if problem:
-            raise BootloaderError("efibootmgr reported success, but the firmware did not keep what was written: %s. %s."
-                                  % (problem, _UNCHANGED))
+        if why:
+            raise BootloaderError(
+                why,
+                "efibootmgr reported success, but the firmware did not keep what was written: %s. %s."
+                % (problem, _UNCHANGED))
 
     def refresh(self, kernel, initrds):
         """Copy again what was written since the trial was staged: it boots copies."""
@@ -183,8 +201,10 @@ class BootNext:
             self.run([_TOOL, "--quiet", "--bootnum", each.number, "--delete-bootnum"],
                      "The trial's entry stays in the firmware, which boots it in no case")
         if _own():
-            raise BootloaderError("efibootmgr reported success, but the firmware still has the entry %s; delete it in "
-                                  "the firmware's setup. Nothing boots it." % LABEL)
+            raise BootloaderError(
+                Why.ENTRY_STAYS,
+                "efibootmgr reported success, but the firmware still has the entry %s; delete it in "
+                "the firmware's setup. Nothing boots it." % LABEL)
 
 
 class NoRoomError(BootloaderError):
@@ -205,8 +225,10 @@ def _carried(tokens):
     """Return why these tokens cannot be handed over by the firmware, or None."""
     for token in tokens:
         if token not in _OF_GRUB and (_BAD.search(token) or not _BARE.match(token)):
-            return ("the kernel parameter %r holds a character that a boot entry of the firmware cannot carry (white "
-                    "space, quotes, $, `, \\ or not ASCII)" % token)
+            return Refusal(
+                Why.CHARACTER,
+                "the kernel parameter %r holds a character that a boot entry of the firmware cannot carry (white "
+                "space, quotes, $, `, \\ or not ASCII)" % token)
     return None
 
 
@@ -216,10 +238,12 @@ def _stub(kernel, initrds):
         head = handle.read(4096)
     at = struct.unpack_from("<I", head, 0x3C)[0] if len(head) >= 0x40 else 0
     if head[:2] != b"MZ" or head[at:at + 6] != b"PE\0\0" + struct.pack("<H", _MACHINES.get(platform.machine(), 0)):
-        return "%s has no EFI stub for %s" % (kernel, platform.machine())
+        return Refusal(Why.NO_STUB, "%s has no EFI stub for %s" % (kernel, platform.machine()))
     config = read_text(_CONFIG + bls.release(kernel))
     if initrds and "# CONFIG_EFI_GENERIC_STUB_INITRD_CMDLINE_LOADER is not set" in config:
-        return "the EFI stub of %s loads no initramfs (CONFIG_EFI_GENERIC_STUB_INITRD_CMDLINE_LOADER)" % kernel
+        return Refusal(
+            Why.STUB_WITHOUT_INITRAMFS,
+            "the EFI stub of %s loads no initramfs (CONFIG_EFI_GENERIC_STUB_INITRD_CMDLINE_LOADER)" % kernel)
     return None
 
 

@@ -8,6 +8,7 @@ import os
 from ansible.module_utils.box_io import read_text
 
 from .base import SYSTEM_PATH, BootloaderError, block_kind
+from .why import Why
 
 __all__ = ["POINTS", "Esp", "find"]
 
@@ -40,8 +41,10 @@ class Esp:
         number = read_text(os.path.join(about, "partition")).strip()
         if kind != "disk" or not number.isdigit():
             layer = {"lvm": "LVM or device mapper", "md": "mdraid"}.get(kind, "no partition")
-            raise BootloaderError("the EFI system partition %s is on %s, which a boot entry of the firmware cannot "
-                                  "name; expected a partition of a disk" % (self.device, layer))
+            raise BootloaderError(
+                Why.ESP_NO_PARTITION,
+                "the EFI system partition %s is on %s, which a boot entry of the firmware cannot "
+                "name; expected a partition of a disk" % (self.device, layer))
         return "/dev/" + os.path.basename(os.path.dirname(about)).replace("!", "/"), int(number)
 
     @contextlib.contextmanager
@@ -63,9 +66,11 @@ class Esp:
     def _run(self, *argv):
         code, out, err = self.module.run_command(list(argv), environ_update={"LC_ALL": "C", "PATH": SYSTEM_PATH})
         if code != 0:
-            raise BootloaderError("%s failed (exit %d): %s; expected to mount the EFI system partition. Mount it where "
-                                  "/etc/fstab has it, and run the play again"
-                                  % (" ".join(argv), code, (err or out).strip() or "no output"))
+            raise BootloaderError(
+                Why.ESP_NOT_MOUNTED,
+                "%s failed (exit %d): %s; expected to mount the EFI system partition. Mount it where "
+                "/etc/fstab has it, and run the play again"
+                % (" ".join(argv), code, (err or out).strip() or "no output"))
 
 
 def find(module):
@@ -86,7 +91,7 @@ def find(module):
         fields = line.split()
         if len(fields) > 2 and fields[1] in POINTS and fields[2] in (*_FAT, "auto"):
             return _of_fstab(module, fields[0])
-    raise BootloaderError("no EFI system partition is mounted at %s or has a line in %s; mount it"
+    raise BootloaderError(Why.NO_ESP, "no EFI system partition is mounted at %s or has a line in %s; mount it"
                           % (" or ".join(POINTS), _FSTAB))
 
 
@@ -99,6 +104,8 @@ def _of_fstab(module, source):
     try:
         about = os.stat(device)
     except OSError as error:
-        raise BootloaderError("%s names %s as the EFI system partition, and there is no such device; correct that line"
-                              % (_FSTAB, source)) from error
+        raise BootloaderError(
+            Why.ESP_NO_DEVICE,
+            "%s names %s as the EFI system partition, and there is no such device; correct that line"
+            % (_FSTAB, source)) from error
     return Esp(module, os.path.realpath(device), "%d:%d" % (os.major(about.st_rdev), os.minor(about.st_rdev)))

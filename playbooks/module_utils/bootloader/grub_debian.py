@@ -7,17 +7,32 @@ import glob
 import os
 
 from ansible.module_utils.box_io import read_text, remove, rename_over, write_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub
 
 from . import proof
 from .base import Bootloader, BootloaderError, Placed, Staged, block_kind, foreign_of, mount_problem, places
 from .boot_next import BootNext
+from .why import Why
 
-__all__ = ["GrubDebian"]
+__all__ = ["GrubDebian", "Neither"]
 
 _UPDATE = "/usr/sbin/update-grub"
 _ENV = "/boot/grub/grubenv"
 _UNCHANGED = "The default boot entry is unchanged"
+
+
+class Neither(Refusal):
+    """Neither GRUB nor the firmware can boot an entry just once. ``of_grub``, ``of_firmware``: why each cannot."""
+
+    def __new__(cls, of_grub, of_firmware):
+        made = super().__new__(
+            cls, Why.NEITHER, "%s; nor can the firmware boot it once (UEFI BootNext): %s" % (of_grub, of_firmware))
+        made.of_grub, made.of_firmware = of_grub, of_firmware
+        return made
+
+    def __getnewargs__(self):
+        return self.of_grub, self.of_firmware
 
 
 class GrubDebian(Bootloader):
@@ -50,8 +65,10 @@ class GrubDebian(Bootloader):
     def _default(self):
         entry = grub.default_entry(read_text(grub.GRUB_CFG), self._env().get("saved_entry", ""))
         if entry is None:
-            raise BootloaderError("%s holds no boot entry; expected what update-grub writes. Run update-grub and read "
-                                  "its output." % grub.GRUB_CFG)
+            raise BootloaderError(
+                Why.NO_ENTRY,
+                "%s holds no boot entry; expected what update-grub writes. Run update-grub and read "
+                "its output." % grub.GRUB_CFG)
         return entry
 
     def generated(self):
@@ -87,10 +104,11 @@ class GrubDebian(Bootloader):
         """Return why GRUB itself cannot boot an entry just once, or None."""
         problem = mount_problem("/boot/grub", read_text("/proc/self/mountinfo"), block_kind)
         if problem:
-            return problem + ": it could not forget the trial entry and would boot it again and again"
+            return Refusal(
+                problem.why, problem + ": it could not forget the trial entry and would boot it again and again")
         # Evidence: without 00_header's block the one-shot is silently ignored.
         if "next_entry" not in read_text(grub.GRUB_CFG):
-            return "%s does not read next_entry (an unusual 00_header)" % grub.GRUB_CFG
+            return Refusal(Why.NO_NEXT_ENTRY, "%s does not read next_entry (an unusual 00_header)" % grub.GRUB_CFG)
         return None
 
     def one_shot(self):
@@ -106,7 +124,9 @@ class GrubDebian(Bootloader):
             # An initramfs with another file of options in it is about as large.
             own = (image, os.stat(image).st_size * 9 // 8) if image in initrds else None
             refusal = self._firmware.refusal(self.generated(), kernel, initrds, own)
-        return "%s; nor can the firmware boot it once (UEFI BootNext): %s" % (problem, refusal) if refusal else None
+        if not refusal:
+            return None
+        return Neither(problem, refusal)
 
     def _files(self, initrd=None):
         """Return the files of kernel and initramfs that the default entry loads; with ``initrd``, (as it names one, as
@@ -115,9 +135,11 @@ class GrubDebian(Bootloader):
         names = [initrd[1] if initrd and name == initrd[0] else name for name in default.initrds]
         found = [proof.boot_file(name) for name in (default.kernel, *names)]
         if "" in found:
-            raise BootloaderError("the file %s that GRUB's default entry loads was not found; expected it below /boot. "
-                                  "Run update-grub and read its output. Nothing was written."
-                                  % (default.kernel, *names)[found.index("")])
+            raise BootloaderError(
+                Why.NO_FILE,
+                "the file %s that GRUB's default entry loads was not found; expected it below /boot. "
+                "Run update-grub and read its output. Nothing was written."
+                % (default.kernel, *names)[found.index("")])
         return found[0], found[1:]
 
     def rendered(self, tokens, retired):
@@ -131,11 +153,11 @@ class GrubDebian(Bootloader):
         try:
             block = grub.trial_block(self._default(), remove, add, initrd)
         except ValueError as error:
-            raise BootloaderError(str(error)) from error
+            raise BootloaderError(Why.NOT_COPIED, str(error)) from error
         write_text(grub.TRIAL_SCRIPT, grub.render_trial_script(block), 0o755)
         self._update()
         if grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY) is None:
-            raise BootloaderError("update-grub did not take %s into %s; expected the entry %s. %s."
+            raise BootloaderError(Why.TRIAL_MISSING, "update-grub did not take %s into %s; expected the entry %s. %s."
                                   % (grub.TRIAL_SCRIPT, grub.GRUB_CFG, grub.TRIAL_ENTRY, _UNCHANGED))
         self.run(["/usr/bin/grub-editenv", _ENV, "set", "next_entry=" + grub.TRIAL_ENTRY], _UNCHANGED)
 
@@ -146,6 +168,7 @@ class GrubDebian(Bootloader):
         lost = cmdline.missing(tokens, self.generated())
         if lost:
             raise BootloaderError(
+                Why.NOT_IN_DEFAULT,
                 "update-grub ran, but the default entry in %s lacks %s, which %s appends. A file read after it "
                 "overwrites GRUB_CMDLINE_LINUX_DEFAULT: %s. Make that file append as ours does, or remove it. This "
                 "boot goes on, with all of it; the next one lacks what is named."

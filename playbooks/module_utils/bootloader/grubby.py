@@ -6,10 +6,12 @@ import os
 import re
 
 from ansible.module_utils.box_io import read_text, remove, write_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline, grub
 
 from .base import BootloaderError, Staged, block_kind, mount_problem
 from .owned import TRIAL_CONF, OwnedLine, replaced
+from .why import Why
 
 __all__ = ["Grubby"]
 
@@ -35,7 +37,9 @@ class Grubby(OwnedLine):
     def _info(self):
         code, out, err = self.module.run_command([_GRUBBY, "--info=DEFAULT"], environ_update={"LC_ALL": "C"})
         if code != 0:
-            raise BootloaderError("grubby --info=DEFAULT failed (exit %d): %s" % (code, (err or out).strip()))
+            raise BootloaderError(
+                Why.COMMAND_FAILED,
+                "grubby --info=DEFAULT failed (exit %d): %s" % (code, (err or out).strip()))
         return dict(re.findall(r'^(\w+)="?(.*?)"?$', out, re.MULTILINE))
 
     def generated(self):
@@ -69,20 +73,22 @@ class Grubby(OwnedLine):
     def trial_refusal(self, image=""):
         real = os.path.realpath(_ENV)
         problem = mount_problem(os.path.dirname(real), read_text("/proc/self/mountinfo"), block_kind)
-        return problem + ": it could not forget the trial entry" if problem else None
+        return Refusal(problem.why, problem + ": it could not forget the trial entry") if problem else None
 
     def stage(self, remove, add, initrd=None):
         identity = self._info().get("id", "")
         text = read_text(os.path.join(_ENTRIES, identity + ".conf"))
         if not text:
-            raise BootloaderError("the default entry %s/%s.conf was not found; expected the BLS file of grubby's "
-                                  "default kernel." % (_ENTRIES, identity))
+            raise BootloaderError(
+                Why.NO_ENTRY,
+                "the default entry %s/%s.conf was not found; expected the BLS file of grubby's "
+                "default kernel." % (_ENTRIES, identity))
         # From the file, not from grubby's args: those leave root= out, and GRUB expands the variables itself.
         line = " ".join(replaced(cmdline.tokenize(bls.options(text)), remove, add))
         try:
             text = _with_initrd(text, *initrd) if initrd else text
         except ValueError as error:
-            raise BootloaderError(str(error)) from error
+            raise BootloaderError(Why.NOT_COPIED, str(error)) from error
         entry = bls.retitle(bls.with_options(text, line), "tunecheck trial (booted once)")
         write_text(os.path.join(_ENTRIES, TRIAL_CONF), entry)
         self.run(["/usr/sbin/grub2-reboot", _TRIAL], "The default boot entry is unchanged")

@@ -8,6 +8,7 @@ from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 from .base import Bootloader, BootloaderError, Placed, foreign_of, places
+from .why import Why
 
 __all__ = ["OWNED", "OwnedLine", "replaced"]
 
@@ -53,9 +54,11 @@ class OwnedLine(Bootloader):
         try:
             return json.loads(text)
         except ValueError as error:
-            raise BootloaderError("%s is not JSON (%s); expected the list of kernel parameters that tunecheck set. "
-                                  "Restore it, or remove it and take tunecheck's parameters out by hand."
-                                  % (OWNED, error)) from error
+            raise BootloaderError(
+                Why.BAD_LIST,
+                "%s is not JSON (%s); expected the list of kernel parameters that tunecheck set. "
+                "Restore it, or remove it and take tunecheck's parameters out by hand."
+                % (OWNED, error)) from error
 
     def configured(self):
         return list(self._owned()["tokens"])
@@ -81,8 +84,10 @@ class OwnedLine(Bootloader):
     def _assert_generated(self, tokens, by):
         lost = cmdline.missing(tokens, self.generated())
         if lost:
-            raise BootloaderError("%s reported success, but the default boot entry lacks %s. Look at that entry and at "
-                                  "what else writes it." % (by, " ".join(lost)))
+            raise BootloaderError(
+                Why.NOT_IN_DEFAULT,
+                "%s reported success, but the default boot entry lacks %s. Look at that entry and at "
+                "what else writes it." % (by, " ".join(lost)))
 
 
 def replaced(tokens, remove_tokens, add):

@@ -14,7 +14,10 @@ import os
 import platform
 
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, trial
+
+from .why import Unproven
 
 __all__ = ["MEMORY", "forget", "kernel_before", "note", "unproven"]
 
@@ -24,7 +27,7 @@ _AGAIN = "run the play again: it stages a trial of what is there now"
 
 
 def unproven(kernel, initrds, root="", release=None, booted=None, own="", promotes=False, copies=False):
-    """Return why this boot does not prove the default entry, as a sentence; "" where it does. ``kernel``, ``initrds``:
+    """Return why this boot does not prove the default entry, a Refusal; "" where it does. ``kernel``, ``initrds``:
     as the entry names them; ``root``: where the entry's file system is mounted, where that is known; ``release``,
     ``booted``: of the running kernel, and when it began, in seconds since 1970. ``own``: the initramfs of its own that
     this boot ran; the commit puts it in the place of the default entry's (``promotes``), or has done so. ``copies``:
@@ -33,16 +36,20 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
     booted = _booted() if booted is None else booted
     told = bls.release(kernel)
     if told and told != release:
-        return ("the default entry would boot kernel %s, and this boot proves %s; expected the same kernel; %s, or "
-                "remove the kernel that was installed meanwhile" % (told, release, _AGAIN))
+        return Refusal(
+            Unproven.OTHER_KERNEL,
+            "the default entry would boot kernel %s, and this boot proves %s; expected the same kernel; %s, or "
+            "remove the kernel that was installed meanwhile" % (told, release, _AGAIN))
     noted = _kept("files")
     promoted = False
     for name in (kernel, *initrds):
         path = boot_file(name, root)
         if not path:
-            return ("the file %s that the default entry boots was not found; expected it below %s, so that it can be "
-                    "compared with what this boot ran; run update-grub or its like and look at its output"
-                    % (name or "of the kernel", root or "/boot"))
+            return Refusal(
+                Unproven.NO_FILE,
+                "the file %s that the default entry boots was not found; expected it below %s, so that it can be "
+                "compared with what this boot ran; run update-grub or its like and look at its output"
+                % (name or "of the kernel", root or "/boot"))
         about = os.stat(path)
         summed_first = copies or (root and path in noted)
         if not summed_first and booted is not None and max(about.st_ctime, about.st_mtime) <= booted:
@@ -51,16 +58,22 @@ def unproven(kernel, initrds, root="", release=None, booted=None, own="", promot
         if own and noted.get(own) == is_now:
             promoted = True
         elif noted.get(path) != is_now:
-            return ("%s was written since this boot began, so no boot has proven it; expected the file that was "
-                    "booted; %s" % (path, _AGAIN))
+            return Refusal(
+                Unproven.WRITTEN_SINCE,
+                "%s was written since this boot began, so no boot has proven it; expected the file that was "
+                "booted; %s" % (path, _AGAIN))
     if not own or promoted:
         return ""
     if not promotes:
-        return ("this boot ran an initramfs of its own (%s), for module parameters that this run does not commit; "
-                "expected a run with them: leave --tags out, or add modules" % own)
+        return Refusal(
+            Unproven.OWN_INITRAMFS,
+            "this boot ran an initramfs of its own (%s), for module parameters that this run does not commit; "
+            "expected a run with them: leave --tags out, or add modules" % own)
     if not os.path.isfile(own) or noted.get(own) != _sum(own):
-        return ("%s is not the initramfs that this boot ran; expected the file that was noted when it was staged; %s"
-                % (own, _AGAIN))
+        return Refusal(
+            Unproven.OWN_CHANGED,
+            "%s is not the initramfs that this boot ran; expected the file that was noted when it was staged; %s"
+            % (own, _AGAIN))
     return ""
 
 

@@ -12,11 +12,13 @@ import os
 
 from ansible.module_utils import trial_initrd
 from ansible.module_utils.box_io import UNFINISHED, copy_over, read_text, remove, rename_over, write_text
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
 from . import efi
 from .base import BootloaderError, Staged, foreign_of
 from .owned import TRIAL_CONF, OwnedLine, replaced
+from .why import Why
 
 __all__ = ["SystemdBoot"]
 
@@ -55,9 +57,11 @@ class SystemdBoot(OwnedLine):
     def _bootctl(self, *words):
         code, out, err = self.module.run_command([_BOOTCTL, *words], environ_update={"LC_ALL": "C"})
         if code != 0:
-            raise BootloaderError("bootctl %s failed (exit %d): %s; expected systemd-boot's entries. Mount the EFI "
-                                  "system partition and run the play again. Nothing was written."
-                                  % (" ".join(words), code, (err or out).strip() or "no output"))
+            raise BootloaderError(
+                Why.COMMAND_FAILED,
+                "bootctl %s failed (exit %d): %s; expected systemd-boot's entries. Mount the EFI "
+                "system partition and run the play again. Nothing was written."
+                % (" ".join(words), code, (err or out).strip() or "no output"))
         return out
 
     def _listed(self):
@@ -77,10 +81,12 @@ class SystemdBoot(OwnedLine):
     def _default(self):
         found, _named = efi.default_of(self._others(), self._esp())
         if found is None or found.get("type") != "type1":
-            raise BootloaderError("systemd-boot's default entry is %s; expected a loader/entries/*.conf, as of "
-                                  "kernel-install's layout bls. Unified kernel images are not supported by this role: "
-                                  "their command line is inside of them. Nothing was written."
-                                  % ("%s, of %s" % (found.get("id"), found.get("type")) if found else "not there"))
+            raise BootloaderError(
+                Why.OTHER_KIND,
+                "systemd-boot's default entry is %s; expected a loader/entries/*.conf, as of "
+                "kernel-install's layout bls. Unified kernel images are not supported by this role: "
+                "their command line is inside of them. Nothing was written."
+                % ("%s, of %s" % (found.get("id"), found.get("type")) if found else "not there"))
         return found
 
     def _text(self):
@@ -120,24 +126,32 @@ class SystemdBoot(OwnedLine):
 
     def trial_refusal(self, image=""):
         if not efi.one_shot_known():
-            return "this systemd-boot does not know one-shot entries (LoaderFeatures); run bootctl update"
+            return Refusal(
+                Why.NO_ONE_SHOT,
+                "this systemd-boot does not know one-shot entries (LoaderFeatures); run bootctl update")
         if not os.access(efi.VARS, os.W_OK):
-            return "EFI variables are not writable (%s), so no one-shot entry can be set" % efi.VARS
+            return Refusal(
+                Why.VARIABLES_READ_ONLY,
+                "EFI variables are not writable (%s), so no one-shot entry can be set" % efi.VARS)
         found, named = efi.default_of(self._others(), self._esp())
         if not named and not found.get("sortKey"):
-            return ("the default entry %s has no sort-key and nothing names it, so the trial's entry could sort before "
-                    "it and be the default; run bootctl set-default %s" % (found["id"], found["id"]))
+            return Refusal(
+                Why.TRIAL_IS_DEFAULT,
+                "the default entry %s has no sort-key and nothing names it, so the trial's entry could sort before "
+                "it and be the default; run bootctl set-default %s" % (found["id"], found["id"]))
         about = os.statvfs(os.path.dirname(found["path"]))
         if about.f_flag & os.ST_RDONLY:
-            return "%s is mounted read-only" % self.root()
+            return Refusal(Why.ENTRIES_READ_ONLY, "%s is mounted read-only" % self.root())
         # An initramfs with another file of options in it is about as large.
         needs = _ROOM + (os.stat(image).st_size * 9 // 8 if image else 0)
         free = about.f_bavail * about.f_frsize
         if free < needs:
             # No reason to go on without a trial: kernel-install would write in place what boots.
-            raise BootloaderError("%s has %d KiB free; expected %d KiB for the trial's entry%s. Remove a kernel that "
-                                  "is not booted any more. Nothing was written."
-                                  % (self.root(), free // 1024, needs // 1024, " and its initramfs" if image else ""))
+            raise BootloaderError(
+                Why.NO_ROOM,
+                "%s has %d KiB free; expected %d KiB for the trial's entry%s. Remove a kernel that "
+                "is not booted any more. Nothing was written."
+                % (self.root(), free // 1024, needs // 1024, " and its initramfs" if image else ""))
         return None
 
     def own_initrd(self, image, own):
@@ -163,22 +177,28 @@ class SystemdBoot(OwnedLine):
         found, _named = efi.default_of(self._listed(), self._esp())
         if found is None or found.get("id") == TRIAL_CONF:
             remove(self._trial_path())
-            raise BootloaderError("systemd-boot would take the trial's entry by default, and not once; expected %s. "
-                                  "Run bootctl set-default %s. The trial's entry was taken away."
-                                  % (self._default()["id"], self._default()["id"]))
+            raise BootloaderError(
+                Why.TRIAL_IS_DEFAULT,
+                "systemd-boot would take the trial's entry by default, and not once; expected %s. "
+                "Run bootctl set-default %s. The trial's entry was taken away."
+                % (self._default()["id"], self._default()["id"]))
         self.run([_BOOTCTL, "set-oneshot", TRIAL_CONF], _UNCHANGED)
         if efi.variable("LoaderEntryOneShot") != TRIAL_CONF:
-            raise BootloaderError("bootctl set-oneshot reported success, but LoaderEntryOneShot is not %s; the "
-                                  "firmware did not keep it. %s." % (TRIAL_CONF, _UNCHANGED))
+            raise BootloaderError(
+                Why.ONE_SHOT_NOT_KEPT,
+                "bootctl set-oneshot reported success, but LoaderEntryOneShot is not %s; the "
+                "firmware did not keep it. %s." % (TRIAL_CONF, _UNCHANGED))
 
     def promote(self, image, own):
         name, beside = self.own_initrd(image, own) or ("", "")
         if not name or not os.path.exists(self.root() + beside):
             return
         if os.path.exists(own) and not filecmp.cmp(own, self.root() + beside, shallow=False):
-            raise BootloaderError("%s is not the initramfs that was staged (%s); expected the file that was booted. "
-                                  "%s. Run the play again: it stages a trial."
-                                  % (self.root() + beside, own, _UNCHANGED))
+            raise BootloaderError(
+                Why.NOT_STAGED,
+                "%s is not the initramfs that was staged (%s); expected the file that was booted. "
+                "%s. Run the play again: it stages a trial."
+                % (self.root() + beside, own, _UNCHANGED))
         rename_over(self.root() + beside, self.root() + name)
 
     def commit(self, tokens, retired):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .base import DriverError
+from .base import DriverError, refuse
 from .manager import manager_for
 from .present import present
 from .rollback import absent, touched
+from .why import NoDriver
 
-__all__ = ["DriverError", "absent", "manager_for", "present", "touched"]
+__all__ = ["DriverError", "NoDriver", "absent", "manager_for", "present", "refuse", "touched"]

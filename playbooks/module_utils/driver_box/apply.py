@@ -15,6 +15,7 @@ from .build import trial_build
 from .decide import simulated
 from .kernels import module_version
 from .prove import kernel_changes
+from .why import NoDriver
 
 __all__ = ["drain", "kernels_of", "packages_change", "trial", "write_files"]
 
@@ -34,13 +35,17 @@ def drain(module):
     if serving(module):
         code, out, err = module.run_command(["systemctl", "stop", SERVING_UNIT])
         if code != 0:
-            raise DriverError("systemctl stop %s failed (exit %d): %s. No driver package was touched."
-                              % (SERVING_UNIT, code, tail(err or out)))
+            raise DriverError(
+                NoDriver.NOT_STOPPED,
+                "systemctl stop %s failed (exit %d): %s. No driver package was touched."
+                % (SERVING_UNIT, code, tail(err or out)))
     users = [user.text for user in gpu_users()]
     if users:
-        raise DriverError("%s is stopped, but the GPUs are still in use: %s. Expected no process with a GPU open. Stop "
-                          "them and run the play again; no driver package was touched."
-                          % (SERVING_UNIT, ", ".join(users)))
+        raise DriverError(
+            NoDriver.GPUS_IN_USE,
+            "%s is stopped, but the GPUs are still in use: %s. Expected no process with a GPU open. Stop "
+            "them and run the play again; no driver package was touched."
+            % (SERVING_UNIT, ", ".join(users)))
 
 
 def kernels_of(manager):
@@ -73,8 +78,10 @@ def packages_change(module, manager, decision, folder, tried, draining):
         manager.enable_stream(found.repository.module_stream)
     refused = simulated(manager, decision, look=False)
     if refused:
-        raise DriverError("%s. The repository's files are in place; no driver package was touched."
-                          % "; ".join(refused))
+        raise DriverError(
+            NoDriver.NOT_INSTALLABLE,
+            "%s. The repository's files are in place; no driver package was touched."
+            % "; ".join(refused))
     if draining:
         drain(module)
     before = kernels_of(manager)
@@ -83,8 +90,10 @@ def packages_change(module, manager, decision, folder, tried, draining):
     manager.install(found.install, found.remove)
     moved = [] if found.kernel_hold else kernel_changes(before, kernels_of(manager))
     if moved:
-        raise DriverError("the transaction moved kernel packages: %s. Expected the kernel to stay; look at "
-                          "/var/log/apt/history.log before the next boot." % ", ".join(moved))
+        raise DriverError(
+            NoDriver.KERNEL_MOVED,
+            "the transaction moved kernel packages: %s. Expected the kernel to stay; look at "
+            "/var/log/apt/history.log before the next boot." % ", ".join(moved))
 
 
 def missing_builds(module, manager, decision):
@@ -95,9 +104,11 @@ def missing_builds(module, manager, decision):
             code, out, err = module.run_command([program, "autoinstall", "-k", release],
                                                 environ_update={"LC_ALL": "C.UTF-8", "PATH": SYSTEM_PATH})
             if code != 0:
-                raise DriverError("dkms autoinstall -k %s failed (exit %d): %s. The packages are installed; "
-                                  "the kernel %s has no driver. Read /var/lib/dkms/*/*/build/make.log."
-                                  % (release, code, tail(err or out), release))
+                raise DriverError(
+                    NoDriver.NOT_BUILT,
+                    "dkms autoinstall -k %s failed (exit %d): %s. The packages are installed; "
+                    "the kernel %s has no driver. Read /var/lib/dkms/*/*/build/make.log."
+                    % (release, code, tail(err or out), release))
 
 
 def remove_files(manager):

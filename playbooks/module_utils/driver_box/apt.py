@@ -9,6 +9,7 @@ import shutil
 from ansible.module_utils.tunecheck.parsers.packages import apt_output, package_lists, package_pins
 
 from .base import DriverError, Look, Manager, shown, tail
+from .why import NoDriver
 
 __all__ = ["Apt", "install_argv"]
 
@@ -66,7 +67,9 @@ class Apt(Manager):
         """Return dpkg's lines for names and globs. dpkg-query exits with 1 where one of them fits nothing."""
         code, out, err = self.run(["dpkg-query", "-W", "-f", _ROWS, *patterns])
         if code not in (0, 1):
-            raise DriverError("dpkg-query failed (exit %d): %s. Nothing was written." % (code, tail(err)))
+            raise DriverError(
+                NoDriver.COMMAND_FAILED,
+                "dpkg-query failed (exit %d): %s. Nothing was written." % (code, tail(err)))
         return out
 
     def installed(self, patterns):
@@ -89,9 +92,11 @@ class Apt(Manager):
         code, out, err = self.run(["apt-cache", *(look.options if look else []), "madison", *names])
         if code != 0:
             # Mostly two files that name one repository with two keys: a cuda-keyring that was set up before.
-            raise DriverError("apt refuses the repositories: %s. Expected one source for each; remove the other file "
-                              "in /etc/apt/sources.list.d. Nothing was written." % tail(err).replace(
-                                  look.folder if look else "/etc/apt", "/etc/apt"))
+            raise DriverError(
+                NoDriver.REPOSITORIES,
+                "apt refuses the repositories: %s. Expected one source for each; remove the other file "
+                "in /etc/apt/sources.list.d. Nothing was written." % tail(err).replace(
+                    look.folder if look else "/etc/apt", "/etc/apt"))
         return package_lists.madison(out)
 
     def look(self, folder, files, key, repository):
@@ -152,8 +157,10 @@ class Apt(Manager):
             environ_update={"LC_ALL": "C.UTF-8", **dict(self.environment)})
         found = glob.glob(folder + "/*.deb")
         if code != 0 or not found:
-            raise DriverError("apt-get download %s failed (exit %d): %s. No driver package was touched."
-                              % (exact.apt, code, tail(err or out)))
+            raise DriverError(
+                NoDriver.NOT_DOWNLOADED,
+                "apt-get download %s failed (exit %d): %s. No driver package was touched."
+                % (exact.apt, code, tail(err or out)))
         tree = os.path.join(folder, "tree")
         self.must(["dpkg-deb", "-x", found[0], tree], "No driver package was touched.")
         return tree

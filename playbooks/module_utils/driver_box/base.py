@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-__all__ = ["SYSTEM_PATH", "DriverError", "Look", "Manager", "tail"]
+from ansible.module_utils.refusal import CodedError
+
+from .why import NoDriver
+
+__all__ = ["SYSTEM_PATH", "DriverError", "Look", "Manager", "refuse", "tail"]
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class DriverError(Exception):
-    """The driver's packages cannot be as wanted. The message says what is wrong, what was expected, how to fix it, and
-    what was written."""
+class DriverError(CodedError):
+    """The driver's packages cannot be as wanted. ``why`` is a NoDriver; the message says what is wrong, what was
+    expected, how to fix it, and what was written."""
+
+
+def refuse(problems, stands):
+    """Raise DriverError with the sentences ``problems``, where there is one, and with ``stands``, what holds now. Its
+    code is that of the first problem that is a Refusal."""
+    if problems:
+        raise DriverError(next((each.why for each in problems if hasattr(each, "why")), NoDriver.PLAN),
+                          "%s. %s" % ("\n".join(each.rstrip(". ") for each in problems), stands))
 
 
 class Look:
@@ -44,7 +56,9 @@ class Manager:
         ``stands``, what holds now."""
         code, out, err = self.run(argv)
         if code != 0:
-            raise DriverError("%s failed (exit %d): %s. %s" % (shown(argv), code, tail(err or out), stands))
+            raise DriverError(
+                NoDriver.COMMAND_FAILED,
+                "%s failed (exit %d): %s. %s" % (shown(argv), code, tail(err or out), stands))
         return out
 
 

@@ -13,6 +13,7 @@ from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.kernel import build_log
 
 from .base import DriverError
+from .why import NoDriver
 
 __all__ = ["dkms_argv", "dkms_name", "trial_build"]
 
@@ -35,8 +36,10 @@ def trial_build(manager, exact, releases, folder, look=None):
     sources = os.path.join(manager.download(exact, folder, look), "usr/src")
     configurations = sorted(glob.glob(sources + "/*/dkms.conf"))
     if not configurations:
-        raise DriverError("%s %s holds no /usr/src/*/dkms.conf; expected a DKMS package. No driver package was touched."
-                          % exact)
+        raise DriverError(
+            NoDriver.NO_SOURCES,
+            "%s %s holds no /usr/src/*/dkms.conf; expected a DKMS package. No driver package was touched."
+            % exact)
     trees = os.path.join(folder, "dkms")
     os.makedirs(trees)
     for configuration in configurations:
@@ -47,6 +50,7 @@ def trial_build(manager, exact, releases, folder, look=None):
                 logs = glob.glob("%s/%s/%s/**/make.log" % (trees, name, version), recursive=True)
                 text = "\n".join(read_text(path) for path in sorted(logs, key=os.path.getmtime)[-1:])
                 raise DriverError(
+                    NoDriver.NOT_BUILT,
                     "%s %s does not build for the kernel %s (dkms exit %d): %s. Expected a module for the running and "
                     "the next kernel. Take a driver release that knows this kernel, or boot an older kernel first. "
                     "No driver package was touched."

@@ -12,6 +12,7 @@ from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.packages import dnf_output, package_lists, package_pins
 
 from .base import DriverError, Look, Manager, shown, tail
+from .why import NoDriver
 
 __all__ = ["Dnf", "install_argv", "look_options", "versionlock_argv"]
 
@@ -112,8 +113,10 @@ class Dnf(Manager):
                 code, _out, err = self.module.run_command(["cpio", "-idm", "--quiet"], data=archive, binary_data=True,
                                                           cwd=tree)
             if code != 0:
-                raise DriverError("%s could not be unpacked (exit %d): %s. No driver package was touched."
-                                  % (path, code, err))
+                raise DriverError(
+                    NoDriver.NOT_UNPACKED,
+                    "%s could not be unpacked (exit %d): %s. No driver package was touched."
+                    % (path, code, err))
         return tree
 
     def refresh(self, ours_only):

@@ -7,6 +7,7 @@ import os
 from .apt import Apt
 from .base import DriverError
 from .dnf import Dnf
+from .why import NoDriver
 
 __all__ = ["manager_for"]
 
@@ -17,5 +18,7 @@ def manager_for(module):
         return Apt(module)
     if os.path.exists("/usr/bin/dnf"):
         return Dnf(module)
-    raise DriverError("neither apt-get nor dnf is in /usr/bin; expected Debian, Ubuntu or Enterprise Linux. "
-                      "Nothing was written. Set box_spec.driver.source: leave for this host.")
+    raise DriverError(
+        NoDriver.NO_MANAGER,
+        "neither apt-get nor dnf is in /usr/bin; expected Debian, Ubuntu or Enterprise Linux. "
+        "Nothing was written. Set box_spec.driver.source: leave for this host.")

@@ -9,21 +9,17 @@ from ansible.module_utils.receipt import load, now, remember, save
 from ansible.module_utils.tunecheck.parsers.packages.driver_set import INSTALLED_GLOBS, Want
 
 from . import apply, pending
-from .base import DriverError
+from .base import DriverError, refuse
 from .decide import decide
 from .prove import shortfalls
 from .reads import read_box
 from .rollback import driver_packages, listing
+from .why import NoDriver
 
 __all__ = ["present"]
 
 _DGX_OS = "/etc/dgx-release"
 _NOTHING = "Nothing was written."
-
-
-def _refuse(problems, stands=_NOTHING):
-    if problems:
-        raise DriverError("%s. %s" % ("\n".join(each.rstrip(". ") for each in problems), stands))
 
 
 def _remember(box, found):
@@ -50,14 +46,16 @@ def present(module, manager, folder):
                 hold=params["hold"], mirror=params["mirror"] or None,
                 mirror_fingerprint=params["mirror_fingerprint"] or None, drain=params["drain"])
     if os.path.exists(_DGX_OS):
-        _refuse(["this is DGX OS (%s): its driver, fabric manager and NVSwitch packages are tested together, and "
-                 "DGX OS upgrades them itself; set box_spec.driver.source: leave" % _DGX_OS])
+        raise DriverError(
+            NoDriver.DGX_OS,
+            "this is DGX OS (%s): its driver, fabric manager and NVSwitch packages are tested together, and DGX OS "
+            "upgrades them itself; set box_spec.driver.source: leave. %s" % (_DGX_OS, _NOTHING))
     box = read_box(module, manager, params["drain"])
     broken = manager.half_done()
     ours = (load().get("driver") or {}).get("held", [])
     decision = decide(module, manager, box, want, folder, params["key"], ours)
     # What stands half done cannot be simulated truthfully; all else can be refused.
-    _refuse(decision.problems if broken else [*decision.problems, *decision.simulation])
+    refuse(decision.problems if broken else [*decision.problems, *decision.simulation], _NOTHING)
     before = listing(box.installed, box.held, decision.plan)
     tried = bool(decision.change and not decision.prerequisites and not broken)
     if tried:
@@ -71,8 +69,8 @@ def present(module, manager, folder):
             manager.heal()
             box = read_box(module, manager, params["drain"])
             decision = decide(module, manager, box, want, folder + "/healed", params["key"], ours)
-            _refuse([*decision.problems, *decision.simulation],
-                    "What a former run left half done was ended; nothing else was written.")
+            refuse([*decision.problems, *decision.simulation],
+                   "What a former run left half done was ended; nothing else was written.")
         _change(module, manager, decision, folder, tried)
     installed = box.installed if module.check_mode else manager.installed(INSTALLED_GLOBS)
     held = box.held if module.check_mode else manager.held()
@@ -102,10 +100,12 @@ def _prove(module, decision, installed):
     said = shortfalls(module, installed, found.install, found.version,
                       dict.fromkeys((decision.box.kernel, decision.box.next_kernel)))
     if said:
-        raise DriverError("the driver %s is not whole: %s. Expected package, module, firmware and library of one "
-                          "version; repair the named layer (apt-get install --reinstall, dkms autoinstall) and run the "
-                          "play again."
-                          % (found.version, "; ".join(said)))
+        raise DriverError(
+            NoDriver.NOT_WHOLE,
+            "the driver %s is not whole: %s. Expected package, module, firmware and library of one "
+            "version; repair the named layer (apt-get install --reinstall, dkms autoinstall) and run the "
+            "play again."
+            % (found.version, "; ".join(said)))
 
 
 def _actions(decision, broken):

@@ -8,14 +8,16 @@ import re
 from ansible.module_utils.box_io import read_text, remove
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
 from ansible.module_utils.receipt import load, save
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.packages.apt_output import objections
 from ansible.module_utils.tunecheck.parsers.packages.driver_set import INSTALLED_GLOBS, Exact
 
 from . import pending
 from .apply import kernels_of
-from .base import DriverError
+from .base import DriverError, refuse
 from .kernels import module_version
 from .prove import kernel_changes
+from .why import NoDriver
 
 __all__ = ["absent", "driver_packages", "listing", "touched"]
 
@@ -64,8 +66,7 @@ def absent(module, manager, folder):
     hold = [name for name in (there or {}).get("held", [])
             if name in moving or (name in installed and name not in held)]
     problems = _problems(manager, back, gone, broken)
-    if problems:
-        raise DriverError("%s. Nothing was written." % "\n".join(problems))
+    refuse(problems, "Nothing was written.")
     changed = bool(back or gone or files or unhold or hold or broken)
     before = listing(installed, held)
     kernel = platform.release()
@@ -95,14 +96,15 @@ def _problems(manager, back, gone, broken):
     if not (back or gone):
         return []
     users = [user.text for user in gpu_users()] + ([SERVING_UNIT] if serving(manager.module) else [])
-    said = ["the GPUs are in use: %s. Expected no process with a GPU open and no running inference unit"
-            % ", ".join(users)] if users else []
+    said = [Refusal(NoDriver.GPUS_IN_USE, "the GPUs are in use: %s. Expected no process with a GPU open and no running "
+                    "inference unit" % ", ".join(users))] if users else []
     if broken:
         return said
     what, refusal = manager.simulate(back, gone)
     if refusal:
-        return [*said, refusal]
-    return [*said, *("the transaction is refused: " + each for each in objections(what, dict(back), tuple(gone), None))]
+        return [*said, Refusal(NoDriver.NOT_INSTALLABLE, refusal)]
+    return [*said, *(Refusal(NoDriver.NOT_INSTALLABLE, "the transaction is refused: " + each)
+                     for each in objections(what, dict(back), tuple(gone), None))]
 
 
 def _undo(manager, back, gone, unhold, hold, broken):
@@ -117,6 +119,8 @@ def _undo(manager, back, gone, unhold, hold, broken):
             manager.purge(gone)
     moved = kernel_changes(before, kernels_of(manager))
     if moved:
-        raise DriverError("the rollback moved kernel packages: %s. Expected the kernel to stay; look at "
-                          "/var/log/apt/history.log before the next boot." % ", ".join(moved))
+        raise DriverError(
+            NoDriver.KERNEL_MOVED,
+            "the rollback moved kernel packages: %s. Expected the kernel to stay; look at "
+            "/var/log/apt/history.log before the next boot." % ", ".join(moved))
     manager.hold(hold)

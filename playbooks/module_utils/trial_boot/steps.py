@@ -4,9 +4,10 @@ order in which a power cut leaves a box that boots."""
 from __future__ import annotations
 
 from ansible.module_utils import trial_guard, trial_hang, trial_initrd
-from ansible.module_utils.bootloader import BootloaderError, proof
+from ansible.module_utils.bootloader import BootloaderError, Stopped, Why, proof
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.receipt import now as clock
+from ansible.module_utils.refusal import code_of
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 from .against import CONTRADICTED, against_modules, contradictions
@@ -30,8 +31,10 @@ def own_initrd(loader, now):
         return None
     initrd = loader.own_initrd(image(now.options), trial_initrd.OWN)
     if initrd is None:
-        raise BootloaderError("the default boot entry does not load %s; expected that file, so that the trial can "
-                              "load another beside it. Nothing was written." % image(now.options))
+        raise BootloaderError(
+            Why.OTHER_INITRAMFS,
+            "the default boot entry does not load %s; expected that file, so that the trial can load another beside "
+            "it. Nothing was written." % image(now.options))
     return initrd
 
 
@@ -60,14 +63,18 @@ def run_staged(module, loader, now):
     against = [*contradictions(placed, now.tokens, harmless=step in ("stage", "commit")),
                *against_modules(placed, now.options)]
     if against:
-        module.fail_json(msg=CONTRADICTED % ("; ".join(against), loader.after_an_edit))
+        module.fail_json(msg=CONTRADICTED % ("; ".join(each.text for each in against), loader.after_an_edit),
+                         code=Stopped.CONTRADICTED.value,
+                         against=[{"token": each.token, "where": each.where, "declared": each.declared}
+                                  for each in against])
     if phase == "staged":
         refusal = loader.trial_refusal(image(now.options) if now.options and now.options.rebuild else "")
         if refusal:
-            module.fail_json(msg=REFUSED % (refusal, loader.way_out))
+            module.fail_json(msg=REFUSED % (refusal, loader.way_out), code=code_of(refusal))
     length = len(" ".join([*now.generated, *now.tokens, *now.trial_parameters])) + ROOM_FOR_TRIAL
     if step in ("stage", "commit") and length >= cmdline.COMMAND_LINE_SIZE:
-        module.fail_json(msg="the kernel command line would have %d characters and the kernel cuts it at %d; set "
+        module.fail_json(code=Stopped.TOO_LONG.value,
+                         msg="the kernel command line would have %d characters and the kernel cuts it at %d; set "
                              "box_spec.acs.scope: all, or drop parameters. Nothing was written."
                              % (length, cmdline.COMMAND_LINE_SIZE))
     if step and not module.check_mode:
@@ -121,11 +128,12 @@ def run_committed(module, loader, now):
         return ("settled" if now.effective else "pending"), False, []
     if not now.effective:
         module.fail_json(
+            code=Stopped.NOT_RUNNING.value,
             msg="the running kernel lacks %s; expected a trial boot that has them before they become the default. "
                 "Run the play again to stage the trial."
                 % " ".join(cmdline.missing([*now.tokens, *now.trial_parameters], now.running)))
     if now.unproven:
-        module.fail_json(msg="%s. Nothing was committed." % now.unproven)
+        module.fail_json(msg="%s. Nothing was committed." % now.unproven, code=code_of(now.unproven))
     if module.check_mode:
         return "settled", True, []
     # In this order: trial_guard says why. A box whose trial an earlier version staged has no guard to tell.

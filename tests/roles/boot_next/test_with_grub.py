@@ -7,10 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils.bootloader import BootloaderError, grub_debian, proof
+from ansible.module_utils.bootloader import BootloaderError, Why, grub_debian, proof
+from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import grub
 from tests.roles.boot_next.firmware import LINE, RELEASE, TOKENS, Firmware, copies, kernel
+
+_ON_BTRFS = Refusal(Why.GRUB_CANNOT_WRITE, "/boot/grub is on btrfs, which GRUB cannot write")
 
 
 class Grub(Firmware):
@@ -37,7 +40,7 @@ def box(firmware: Firmware, monkeypatch: pytest.MonkeyPatch) -> Grub:
     for name, path in (("GRUB_CFG", "grub.cfg"), ("DROPIN", "zz-tunecheck.cfg"), ("TRIAL_SCRIPT", "42_trial")):
         monkeypatch.setattr(grub, name, str(firmware.folder / path))
     monkeypatch.setattr(grub_debian, "_ENV", str(firmware.folder / "grubenv"))
-    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: "/boot/grub is on btrfs, which GRUB cannot write")
+    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: _ON_BTRFS)
     made: Grub = firmware       # type: ignore[assignment]
     made.generate(Path(grub.GRUB_CFG))
     return made
@@ -49,7 +52,7 @@ def loader(box: Grub) -> grub_debian.GrubDebian:
 
 def test_grub_leaves_to_the_firmware_what_it_cannot_do(box: Grub) -> None:
     before, cfg = box.state(), Path(grub.GRUB_CFG).read_text()
-    assert loader(box).trial_refusal() is None and loader(box).one_shot() == "the firmware's BootNext"
+    assert loader(box).trial_refusal() is None and "BootNext" in loader(box).one_shot()
     own = box.boot / "tunecheck-trial.img"
     own.write_bytes(b"of its own")
     loader(box).stage([], TOKENS[3:], (str(box.initrd), str(own)))
@@ -93,12 +96,14 @@ def test_where_neither_can_the_refusal_names_both(box: Grub, monkeypatch: pytest
     kernel_kept = box.kernel.read_bytes()
     box.kernel.unlink()     # nobody needs it for that answer
     said = loader(box).trial_refusal()
-    assert said.startswith("/boot/grub is on btrfs") and "(UEFI BootNext): Secure Boot is on" in said
+    assert (said.why, said.of_grub.why, said.of_firmware.why) == (Why.NEITHER, Why.GRUB_CANNOT_WRITE, Why.SECURE_BOOT)
+    assert said.startswith(said.of_grub) and said.endswith(said.of_firmware) and "/boot/grub" in said.of_grub
     box.set("SecureBoot", b"")
     box.kernel.write_bytes(kernel_kept)
     monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: None)
-    assert loader(box).trial_refusal() is None and loader(box).one_shot() == "GRUB's next_entry"
+    assert loader(box).trial_refusal() is None and "next_entry" in loader(box).one_shot()
     box.initrd.unlink()
-    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: "on btrfs")
-    with pytest.raises(BootloaderError, match=r"initrd.img.* was not found.*Nothing was written"):
+    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: _ON_BTRFS)
+    with pytest.raises(BootloaderError, match=r"\binitrd\.img") as caught:
         loader(box).trial_refusal()
+    assert caught.value.why is Why.NO_FILE

@@ -66,7 +66,7 @@ def child() -> Iterator[Confined]:
 @pytest.mark.parametrize(("request_", "limits", "value"), [
     (b"cpu", {Limit.CPU}, " 1 s"), (b"regex", {Limit.CPU}, " 1 s"),
     (b"memory", {Limit.MEMORY, Limit.CRASHED}, " 64 MiB"), (b"large", {Limit.ANSWER}, " 1 MiB"),
-    (b"killed", {Limit.KILLED}, "signal 9")])
+    (b"killed", {Limit.KILLED}, r"\b9\b")])
 def test_what_is_too_much_is_refused_and_the_next_is_answered(child: Confined, request_: bytes, limits: set[Limit],
                                                               value: str) -> None:
     with pytest.raises(ExceededError, match=value) as refused:
@@ -76,7 +76,7 @@ def test_what_is_too_much_is_refused_and_the_next_is_answered(child: Confined, r
 
 
 def test_a_defect_says_where_it_is(child: Confined) -> None:
-    with pytest.raises(DefectError, match=r"KeyError at .*test_foreign\.py:\d+"):
+    with pytest.raises(DefectError, match=r"\bKeyError\b.*/test_foreign\.py:\d+"):
         child.ask(b"defect")
     assert child.ask(b"x" * 300_000) == b"x" * 300_000
 
@@ -106,7 +106,7 @@ def test_waiting_for_a_processor_is_not_counted(busy: None) -> None:
 
 def test_a_busy_machine_is_named(busy: None) -> None:
     with Confined(answer, Bounds(wall=0.2, most=0.4)) as found:
-        with pytest.raises(ExceededError, match=r"0\.[01] s of processor time in 0\.4 s: .* busy") as refused:
+        with pytest.raises(ExceededError, match=r"\b0\.[01] s\b.*\b0\.4 s\b") as refused:
             found.ask(b"slow")
         assert refused.value.limit is Limit.BUSY
         assert found.ask(b"abc") == b"cba"
