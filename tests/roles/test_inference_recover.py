@@ -13,6 +13,7 @@ from tests.roles.inference.watched import (
     INCIDENTS,
     RECOVER,
     WATCH,
+    grace,
     policy,
     ready,
     signal_engine,
@@ -35,10 +36,15 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 def serving(box: Machine) -> Iterator[Machine]:
     """Serves and is watched, and no incident is on record."""
     policy(box, "restart")
-    box.run("systemctl", "stop", UNIT, RECOVER)
+    box.run("systemctl", "stop", RECOVER)
+    # Most tests end with a new run that nothing was asked for yet: it is as good as one more.
+    serves = box.show("ActiveState") == "active" and until(lambda: ready(box) == ("200", "ready: idle"), 10)
+    if not serves:
+        box.run("systemctl", "stop", UNIT)
     box.run("sh", "-c", f"rm -rf /{INCIDENTS} /run/tunecheck/stall.json /run/tunecheck/drained.json")
     box.run("systemctl", "reset-failed", UNIT, RECOVER)
-    assert box.run("systemctl", "start", UNIT).returncode == 0, box.status()
+    if not serves:
+        assert box.run("systemctl", "start", UNIT).returncode == 0, box.status()
     assert until(lambda: ready(box) == ("200", "ready: idle")), (ready(box), box.say("systemctl", "status", WATCH))
     yield box
     signal_engine(box, "CONT")
@@ -97,7 +103,7 @@ def test_what_the_specification_does_not_allow_is_not_done(serving: Machine, on_
     signal_engine(serving, "CONT")
     assert serving.show("InvocationID") == run
     assert until(lambda: ready(serving)[1] == answer), ready(serving)
-    assert "tunecheck-recover.service failed" in serving.say("journalctl", "-t", "tunecheck")
+    assert serving.until_said("journalctl -t tunecheck", "tunecheck-recover.service failed", 60)
     # A new run of the unit may be asked again.
     assert serving.run("systemctl", "restart", UNIT).returncode == 0
     assert until(lambda: ready(serving) == ("200", "ready: idle")), ready(serving)
@@ -131,8 +137,10 @@ def test_a_box_that_is_not_proven_after_the_stall_stays_down(serving: Machine) -
 @pytest.mark.parametrize("during", ["stopping", "starting"])
 def test_killed_in_the_middle_it_takes_up_and_starts_nothing_twice(serving: Machine, during: str) -> None:
     before = serving.preflights()
+    grace(serving, 3.0 if during == "stopping" else 0.5)        # there is a middle to be killed in
     signal_engine(serving, "STOP")
     assert until(lambda: any(step == during for step, _ in steps(serving))), steps(serving)
+    grace(serving, 0.5)         # for the one that takes it up
     serving.run("systemctl", "kill", "--signal=KILL", RECOVER)
     assert until(lambda: ("serving", "") in steps(serving)), (steps(serving),
                                                                   serving.say("journalctl", "-u", RECOVER))

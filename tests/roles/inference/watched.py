@@ -10,7 +10,7 @@ from tests.roles.inference.machine import KEY, UNIT, Machine
 
 from tunecheck.spec import build
 
-__all__ = ["INCIDENTS", "RECOVER", "WATCH", "policy", "ready", "signal_engine", "soon", "steps", "until"]
+__all__ = ["INCIDENTS", "RECOVER", "WATCH", "grace", "policy", "ready", "signal_engine", "soon", "steps", "until"]
 
 WATCH, RECOVER = "tunecheck-watch.service", "tunecheck-recover.service"
 INCIDENTS = "var/lib/tunecheck/incidents"
@@ -25,8 +25,8 @@ ExecStart=/opt/tunecheck/bin/tunecheck watch --unit {unit} --url http://127.0.0.
 
 
 def soon(box: Machine) -> None:
-    """Before the units are there: the watch with its short limits."""
-    for unit, text in ((WATCH, _SOON.format(unit=UNIT, key=KEY)), (RECOVER, _HOME)):
+    """Before the units are there: the watch with its short limits, and a killed recovery that is back soon."""
+    for unit, text in ((WATCH, _SOON.format(unit=UNIT, key=KEY)), (RECOVER, _HOME + "RestartSec=1\n")):
         folder = box.root / f"etc/systemd/system/{unit}.d"
         folder.mkdir(parents=True)
         (folder / "soon.conf").write_text(text)
@@ -45,6 +45,11 @@ def until(holds: Callable[[], object], seconds: float = 300) -> bool:
             return False
         time.sleep(0.2)
     return True
+
+
+def grace(box: Machine, seconds: float) -> None:
+    """How long a recovery that begins from here on waits for a stopped engine before it kills it."""
+    (box.root / "etc/grace").write_text(str(seconds))
 
 
 def ready(box: Machine) -> tuple[str, str]:
