@@ -117,7 +117,9 @@ def test_lint_wraps_on_a_terminal_alone() -> None:
     said = [line for line in piped if line.startswith("  ")]
     assert said and all(re.fullmatch(r"  \w+ +[a-z0-9-]+: .+; .+ \[.+\].*", line) for line in said)
     flat = " ".join(" ".join(shown).split())
-    assert flat.count(" why: ") == flat.count(" source: ") == len(said), "one line there, three here"
+    for line in said:
+        source = RULES[line.split()[1].rstrip(":")].source
+        assert f"[{source}]" in line and source in flat and f"[{source}]" not in flat, "one line there, three here"
 
 
 def test_without_yaml_nothing_is_printed_before_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
