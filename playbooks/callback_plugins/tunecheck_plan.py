@@ -9,7 +9,7 @@ import re
 import shlex
 import textwrap
 
-from ansible import context
+from ansible import constants, context
 from ansible.errors import AnsibleError
 from ansible.plugins.callback import CallbackBase
 
@@ -101,8 +101,11 @@ class CallbackModule(CallbackBase):
         self._variables = {"manager": manager, "play": play}
         if not manager._inventory.get_hosts():
             # Ansible would do nothing, and end with 0.
-            self._display.error("there is no host, so nothing was done: name an inventory, as in "
-                                f"ansible-playbook {self._file} -i inventory/box1")
+            given = [_shorter(path) for path in context.CLIARGS.get("inventory") or ()
+                     if path not in constants.DEFAULT_HOST_LIST]
+            self._display.error("there is no host, so nothing was done: " + (
+                f"{' and '.join(given)} holds none; write one below `hosts:` (tunecheck init writes an inventory)"
+                if given else f"name an inventory, as in ansible-playbook {self._file} -i inventory/box1"))
             raise SystemExit(2)
         if self._looks:     # before the first task: what a role holds later is no variable of the inventory
             self._looks = False

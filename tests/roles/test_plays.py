@@ -58,12 +58,15 @@ def test_an_inventory_that_is_not_there_is_an_error(tmp_path: Path, given: tuple
 
 
 @pytest.mark.parametrize("playbook", ["site.yml", "playbooks/rollback.yml"])
-def test_no_inventory_at_all_is_an_error(tmp_path: Path, playbook: str) -> None:
+def test_an_inventory_without_a_host_and_none_at_all_are_errors(tmp_path: Path, playbook: str) -> None:
     hosts = tmp_path / "hosts.yml"
     hosts.write_text("all: {hosts: {}}\n")
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "--check", "-i", str(hosts)]
     done = subprocess.run(argv, cwd=ROOT, env=environment(), text=True, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=120, check=False)
+    assert done.returncode == 2 and "hosts.yml holds none" in done.stderr.replace("\n", " "), done.stderr
+    done = subprocess.run(argv[:-2], cwd=ROOT, env=environment(), text=True, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=120, check=False)
     assert done.returncode == 2 and f"ansible-playbook {playbook} -i inventory/box1" in done.stderr, done.stderr
 
 

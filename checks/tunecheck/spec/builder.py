@@ -13,6 +13,7 @@ from tunecheck.spec import profile_files, refusals
 from tunecheck.spec.frozen import Frozen, Spec, from_plain
 from tunecheck.spec.merge import Layer, Merged, leaves, merge
 from tunecheck.spec.models import Spec as Model
+from tunecheck.util.suggestions import nearest
 
 __all__ = ["build"]
 
@@ -70,7 +71,13 @@ def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.
     stated = own.get("profile", group.get("profile"))
     if stated is None:
         known = ", ".join(profile_files.names())
-        raise SpecError([f"{_GROUP}.profile: is missing; choose the one that fits the box: {known}"])
+        slips = [
+            f"{place}.{key}: unknown key; did you mean profile?"
+            for place, keys in ((_GROUP, group), (_HOST, own))
+            for key in map(str, keys)
+            if key not in Model.model_fields and nearest(key, [*Model.model_fields]) == ["profile"]
+        ]
+        raise SpecError([f"{_GROUP}.profile: is missing; choose the one that fits the box: {known}", *slips])
     try:
         return profile_files.load(stated)
     except SpecError as error:

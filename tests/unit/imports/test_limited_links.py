@@ -13,6 +13,7 @@ from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
 _DRIVEN = "[    6.500000] nvidia 0000:a1:00.0: enabling device (0140 -> 0142)\n"
+_FOUND = "[    3.150000] pci 0000:a1:00.0: [{}] type 00 class {}\n"
 _XID = "[  900.500000] NVRM: Xid (PCI:0000:a1:00): 31, pid=7, name=python3, MMU Fault\n"
 
 
@@ -27,6 +28,12 @@ def line(now: str, most: str, who: str = "pci 0000:a1:00.0") -> str:
     (line("16.0 GT/s x8", "32.0 GT/s x16") + _XID, {"link-width": "narrow-at-boot", "link-speed": "slow-at-boot"}),
     (line("16.0 GT/s PCIe x8", "32.0 GT/s PCIe x16", "nvidia 0000:a1:00.0"),
      {"link-width": "narrow-at-boot", "link-speed": "slow-at-boot"}),
+    (_FOUND.format("10de:2bb5", "0x030200 PCIe Legacy Endpoint") + line("16.0 GT/s PCIe x8", "32.0 GT/s PCIe x16"),
+     {"link-width": "narrow-at-boot", "link-speed": "slow-at-boot"}),
+    (_FOUND.format("10de:2204", "0x030000") + line("32.0 GT/s x8", "32.0 GT/s x16"), {"link-width": "narrow-at-boot"}),
+    # NVIDIA also makes sound functions and bridges; others make displays.
+    (_FOUND.format("10de:22e8", "0x040300") + line("32.0 GT/s x8", "32.0 GT/s x16"), {}),
+    (_FOUND.format("1a03:2000", "0x030000") + line("32.0 GT/s x8", "32.0 GT/s x16"), {}),
     # An idle link is at 2.5 GT/s to save power; a network card is no GPU.
     (line("2.5 GT/s PCIe x16", "32.0 GT/s PCIe x16") + _DRIVEN, {}),
     (line("16.0 GT/s PCIe x8", "32.0 GT/s PCIe x16", "mlx5_core 0000:b1:00.0") + _DRIVEN, {}),

@@ -25,8 +25,9 @@ _STATUS = regex(r" *device \[([0-9a-f:]+)\] error status/mask=([0-9a-f]{8})/([0-
 #: drivers/pci/pcie/err.c says how it ended at the port above the device, or at the device; what has no handler itself.
 _RECOVERY = regex(r"(?i:device recovery (failed|successful))|can't recover")
 _CONTAINED = regex(r"containment event, status:(0x[0-9a-f]+)")
-#: drivers/pci/hotplug/pciehp_ctrl.c: the device is gone from the slot below this port.
-_DOWN = regex(r"pciehp: Slot\([^)\n]{1,40}\): (?:Link Down|Card not present)")
+#: drivers/pci/hotplug/pciehp_ctrl.c: the device is gone from the slot below this port, or is there again. One event
+#: gives both lines, the link's first, where link and card go together.
+_SLOT = regex(r"pciehp: Slot\([^)\n]{1,40}\): (Link Down|Card not present|Link Up|Card present)")
 _CPER = regex(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
 _CPER_WORDS = {"corrected": "correctable", "recoverable": "non-fatal", "fatal": "fatal"}
 
@@ -72,6 +73,8 @@ class PcieErrors:
     _recovering: dict[str, tuple[str, str]] = field(default_factory=dict)
     _latest: tuple[str, str] | None = None
     _cper: str = "non-fatal"
+    #: The ports whose slot went down and did not come up since.
+    _down: set[str] = field(default_factory=set)
 
     def feed(self, line: Line) -> None:
         """Take one message in."""
@@ -102,10 +105,19 @@ class PcieErrors:
         elif contained:
             self._add(bdf, "contained", line)
             self._name(f"status {contained[1]}")
-        elif _DOWN.match(text):
-            self._add(bdf, "link-down", line)
+        elif slot := _SLOT.match(text):
+            self._slot(bdf, slot[1], line)
         elif recovery := _RECOVERY.match(text):
             self._recovered(bdf, (recovery[1] or "").lower() == "successful", line, found[1] or "")
+
+    def _slot(self, bdf: str, event: str, line: Line) -> None:
+        """Take in what happened to the slot below a port."""
+        if event in ("Link Up", "Card present"):
+            self._down.discard(bdf)
+        elif event == "Link Down" or bdf not in self._down:
+            self._add(bdf, "link-down", line)
+            if (bdf, "link-down") in self._errors:
+                self._down.add(bdf)
 
     def result(self) -> tuple[PcieError, ...]:
         """Return one entry per device and severity, in the order of first appearance."""

@@ -33,7 +33,7 @@ KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC
             r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP"
             r"|detected (?:expedited )?stalls? on |\d-[.!A-Za-z0-9]{3,4}: \(|[=}] ?\d{1,9} jiffies"
             r"|task:.{1,64}? state:"
-            r"| change power state from |available PCIe bandwidth|nvidia [0-9a-f]{4}:")
+            r"| change power state from |available PCIe bandwidth|nvidia [0-9a-f]{4}:|: \[10de:")
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
     r"(?:[a-z0-9]{1,10}\s{0,6}:[a-z]{1,8}\s{0,6}:\s)?"          # dmesg -x: facility and level

@@ -27,6 +27,9 @@ _CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained":
           "link-down": "link-down"}
 _LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
                place=Place.MACHINE)
+_PAYLOAD = Remedy.typed("a malformed packet is mostly one that is larger than its receiver takes: compare Max "
+                        "Payload Size at every hop (link-payload; `sudo lspci -vvv`, DevCtl); where all hops agree: "
+                        "firmware and driver of the device")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -50,7 +53,8 @@ def judge(case: Case) -> Iterator[Finding]:
         text = (f"{where}: {what}{last}{from_log.at(error.last)}"
                 + ("; the kernel could not recover it" if error.unrecovered else ""))
         yield Finding(_ID, code, error.bdf, "fail" if (on_path or named) and hard else "warn", "behaviour", text,
-                      str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,), _LOOK)
+                      str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,),
+                      _PAYLOAD if error.names == ("MalfTLP",) else _LOOK)
     if not log.pcie and from_log.is_complete(case) and from_log.aer_owners(case) != {"kernel"}:
         yield Finding(_ID, "not-handled-by-kernel", "kernel log", "skip", "behaviour", "the kernel log holds no PCIe "
                       "error, which says little here: the kernel does not handle them (aer-ownership)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ...model.finding import Place, Remedy
 from ...parsers.kernel.param_conflicts import conflicts, split
@@ -11,6 +11,7 @@ from ...spec.frozen import declared_tokens
 from ...util.at_first_use import dataclass
 from ...util.text import some
 from ..context import Case
+from . import from_log
 
 __all__ = ["Loss", "losses"]
 
@@ -28,6 +29,13 @@ _SUPPORT = {
     "ClockPM": ("pcie_aspm=off", "a kernel without CONFIG_PCIEASPM"),
     "MSI": ("pci=nomsi", "a firmware whose FADT table forbids MSI"),
     "ExtendedConfig": ("pci=nommconf", "no extended configuration space (no MCFG table; a virtual machine of type pc)"),
+}
+#: What each word takes away. drivers/acpi/pci_root.c asks the firmware for nothing (AER, DPC, hot plug) unless it can
+#: offer ASPM and the extended configuration space, which begins at 0x100 and holds AER and ACS.
+_EFFECTS = {
+    "pci=noaer": "{} turns PCIe error reporting off", "pcie_ports=compat": "{} turns PCIe error reporting off",
+    "pci=nommconf": "{} takes the extended configuration space away: ACS and AER cannot be reached",
+    "pcie_aspm=off": "{} keeps the kernel from asking the firmware for PCIe errors (AER), DPC and hot plug",
 }
 
 
@@ -60,12 +68,21 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
         text = text.format(f"{len(names)} of {len(bridges)} host bridges ({shown})")
         losses_by_reason[outcome] = _loss(case, code, text, words, _PORTBUS if outcome == "disabled" else _BMC)
     # Words whose effect the log does not show: it lost its start, or it is not this boot's.
-    unexplained: list[str] = [word for word in ("pci=noaer", "pcie_ports=compat")
-                              if word in running and word not in named]
+    unexplained = [word for word in _switches(case, bridges, native) if word in running and word not in named]
     if unexplained and not losses_by_reason:
-        word = unexplained[0]
-        losses_by_reason[word] = _loss(case, "switched-off", f"{word} turns PCIe error reporting off", [word])
+        effects = "; ".join(_EFFECTS[word].format(word) for word in unexplained)
+        losses_by_reason["switched-off"] = _loss(case, "switched-off", effects, unexplained)
     return list(losses_by_reason.values())
+
+
+def _switches(case: Case, bridges: Mapping[str, Bridge], native: bool) -> Iterator[str]:
+    """Yield the words that turn PCIe errors off. What pcie_aspm=off and pci=nommconf do, a whole log shows at each host
+    bridge that there is; they say it themselves where there is no such log."""
+    yield from ("pci=noaer", "pcie_ports=compat")
+    if not bridges and not from_log.is_complete(case):
+        yield "pci=nommconf"
+        if not native:
+            yield "pcie_aspm=off"
 
 
 def _why(outcome: str, bridges: list[Bridge], running: set[str], line_known: bool) -> tuple[list[str], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...model.finding import Finding, Place, Remedy
@@ -10,6 +11,7 @@ from ...parsers.kernel.param_conflicts import split
 from ..check import Check, Family, Heading
 from ..context import Case
 from ..errors import from_log
+from ..remedies import boot_remedies
 
 if TYPE_CHECKING:
     from ...parsers.pci.pci_space import Unassigned
@@ -23,6 +25,7 @@ CODES = {
     "no-address": "The memory of a device did not fit into the address space, so it has no address.",
 }
 _BIOS = "switch on Above 4G Decoding in the BIOS (and update it)"
+_REALLOC = "pci=realloc"
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -73,7 +76,8 @@ def _named(bar: Unassigned) -> str:
 
 def _fix(case: Case) -> Remedy:
     words = [word for token in case.host.kernel.cmdline.value or () for word in split(token)]
-    if "pci=realloc" in words or "pci=realloc=on" in words:
+    if _REALLOC in words or "pci=realloc=on" in words:
         return Remedy(f"pci=realloc runs already and did not help: {_BIOS}", (), True, Place.FIRMWARE)
-    return Remedy(f'add "pci=realloc" to box_spec.kernel.cmdline, or {_BIOS}', ("cmdline",), True,
-                  Place.FIRMWARE)
+    by_hand = Remedy.of(f"{_BIOS}; or ", *boot_remedies.add(_REALLOC).parts)
+    return replace(case.play("cmdline", True, f'add "{_REALLOC}" to box_spec.kernel.cmdline', by_hand),
+                   place=Place.FIRMWARE)
