@@ -19,14 +19,14 @@ HOSTS = [f"box{number}" for number in range(1, 6)]      # batches of 1, 1 (a ten
 class Rollout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        choose, play = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
+        choose, play, end = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
         work, *last = play["tasks"][1:]
         self.inventory = folder / "inventory.yml"
         self.inventory.write_text(json.dumps({"all": {"hosts": {box: {} for box in HOSTS}}}))
         touched = {"name": "Work", "ansible.builtin.command": {
             "cmd": f"touch {folder}/{{{{ inventory_hostname }}}}", "creates": f"{folder}/{{{{ inventory_hostname }}}}"}}
         proof = {"name": "Prove", "ansible.builtin.fail": {"msg": "a check failed"},
-                 "when": "inventory_hostname in bad"}
+                 "when": f"inventory_hostname in bad or ('{folder}/' ~ inventory_hostname ~ '.bad') is exists"}
         # What fails away from the box: no task of the play may mind that it is gone.
         gone = {"name": "Lose", "ansible.builtin.command": "true", "changed_when": False, "vars": {
             "ansible_connection": "{{ 'ssh' if inventory_hostname in lost else 'local' }}",
@@ -37,17 +37,24 @@ class Rollout:
         later, = yaml.safe_load((ROOT / "playbooks/handoff.yml").read_text())
         later |= {"become": False, "connection": "local", "tasks": [
             *later["tasks"][:-1], {"name": "Serve", "ansible.builtin.debug": {"msg": "serves now"}}]}
-        plays = [choose | {"become": False}, play | {"tasks": [work, *last], "become": False, "connection": "local"}]
+        plays = [choose | {"become": False}, play | {"tasks": [work, *last], "become": False, "connection": "local"},
+                 end | {"become": False}]
         (folder / "play.yml").write_text(json.dumps([*plays, later]))
 
     def run(self, bad: tuple[str, ...] = (), lost: tuple[str, ...] = (), *arguments: str) -> tuple[int, str]:
         """Exit code, and the output as one line."""
-        argv = [str(Path(sys.executable).parent / "ansible-playbook"), "play.yml", "-i", str(self.inventory),
-                "-e", json.dumps({"bad": bad, "lost": lost, "ansible_python_interpreter": sys.executable}), *arguments]
-        variables = {**environment(), "ANSIBLE_CONFIG": "ansible.cfg"}
+        argv, variables = self.command(bad, lost, *arguments)
         done = subprocess.run(argv, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               env=variables, timeout=120, check=False)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    def command(self, bad: tuple[str, ...] = (), lost: tuple[str, ...] = (),
+                *arguments: str) -> tuple[list[str], dict[str, str]]:
+        given = {"bad": bad, "lost": lost, "ansible_python_interpreter": sys.executable}
+        return ([str(Path(sys.executable).parent / "ansible-playbook"), "play.yml", "-i", str(self.inventory),
+                 "-e", json.dumps(given), *arguments],
+                environment(ANSIBLE_CONFIG="ansible.cfg", XDG_STATE_HOME=str(self.folder / "state"),
+                            ANSIBLE_ACTION_PLUGINS=str(ROOT / "playbooks/action_plugins")))
 
     def say(self, **variables: object) -> None:
         """Set variables for all boxes in the inventory."""
@@ -63,7 +70,7 @@ def failed(text: str) -> set[str]:
 
 
 def test_the_batches_are_a_canary_a_tenth_and_halves() -> None:
-    _, play = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
+    _, play, _ = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())
     assert "[1, '10%', '50%']" in play["serial"] and "max_fail_percentage" not in play
     names = [task["name"] for task in play["tasks"][1]["block"]]
     assert names[-1] == "Prove the box before the next batch", "nothing comes behind the proof"
@@ -90,7 +97,7 @@ def test_a_failure_in_a_later_batch_stops_what_is_behind_it_and_leaves_no_box_ha
     code, text = rollout.run()
     assert code == 0 and rollout.touched() == HOSTS and text.count("serves now") == len(HOSTS)
     for box in HOSTS:
-        assert f"{box} : ok=4 changed={int(box == 'box5')} unreachable=0 failed=0 " in text
+        assert re.search(rf"{box} : ok=\d+ changed={int(box == 'box5')} unreachable=0 failed=0 ", text), text
 
 
 def test_a_box_that_is_lost_on_the_way_stops_the_rest(tmp_path: Path) -> None:
@@ -123,7 +130,7 @@ def test_so_many_failures_as_the_inventory_tolerates_stop_nothing(tmp_path: Path
     assert code != 0 and rollout.touched() == HOSTS
     assert text.count("serves now") == 3, "those that hold go on"
     assert 'Tolerated, the rollout goes on without box3: "Prove" failed (a check failed). Mend it' in text
-    assert "the rollout goes on without box3 box4: 2 of 5 failed or cannot be reached, 2 may" in text
+    assert "the rollout goes on without box3 box4: 2 of 3 failed or cannot be reached, 2 may" in text
     assert "the rollout stops" not in text and "Not touched" not in text
     code, text = rollout.run()
     assert code == 0 and text.count("serves now") == len(HOSTS)

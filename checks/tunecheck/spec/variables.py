@@ -29,8 +29,8 @@ ROLES = {
 }
 #: Of the plays themselves.
 PLAYS = ("box_lock_steal", "power_cycle_although_up", "power_cycle_ask_seconds", "power_cycle_confirm",
-         "power_cycle_wait_seconds", "provision_quarantine", "provision_serial", "provision_tolerated",
-         "rollback_reboot")
+         "power_cycle_wait_seconds", "provision_quarantine", "provision_resume_hours", "provision_serial",
+         "provision_tolerated", "rollback_reboot")
 #: The keys of box_spec, and what stands below each.
 SPEC = {
     "profile": "",

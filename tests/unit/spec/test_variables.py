@@ -108,7 +108,8 @@ def test_where_no_name_is_near_all_of_the_role_are_told(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "told"), [
     ("tunecheck_colour", "no variable of ours begins with tunecheck_"),
-    ("provision_speed", "the plays read provision_quarantine, provision_serial, provision_tolerated"),
+    ("provision_speed", "the plays read provision_quarantine, provision_resume_hours, provision_serial, "
+                        "provision_tolerated"),
     ("rollback_when", "the plays read rollback_reboot"), ("box_lock_seconds", "the plays read box_lock_steal"),
     ("power_cycle_now", "the plays read power_cycle_although_up, power_cycle_ask_seconds, power_cycle_confirm, "
                         "power_cycle_wait_seconds"),
