@@ -18,7 +18,8 @@ _FAILED = regex(r"NVIDIA-SMI (?:has failed|couldn)|Failed to initialize NVML|Una
                 r"|No devices were found|[Gg][Pp][Uu] is lost|nvidia-smi: (?:command )?not found|"
                 r"command not found: nvidia-smi|nvidia-smi['\u2019] not found")
 _FAILURE = "nvidia-smi's failure"
-_REGION = regex(r"Region 1: Memory at \S")
+#: `lspci -vvv` numbers them, `lspci -v` does not.
+_REGION = regex(r"^[ \t]*(?:Region \d: )?Memory at \S", re.MULTILINE)
 
 
 def _of(parser: str, name: str) -> Callable[[str], object]:
@@ -39,7 +40,7 @@ _SIGNS: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
     ("nvidia-smi nvlink -s", ("Link ",), _of("nvidia.small_outputs", "NVLINK")),
     (_FAILURE, ("NVIDIA-SMI ", "NVML", "device handle", "No devices", "s lost", "not found"),
      lambda head: _FAILED.search(head)),
-    ("lspci -v", ("Region 1: Memory",), lambda head: _REGION.search(head)),
+    ("lspci -v", ("Memory at ",), lambda head: _REGION.search(head)),
     ("lspci -t", ("]-+-", "]--"), _of("pci.lspci_tree", "START")),
     ("NCCL log", (" NCCL ",), _of("nvidia.nccl_log", "LINE")),
     ("nccl-tests", ("# nThread", "# nccl-tests", " Pid ", "Test NCCL failure", "Test CUDA failure", "Test timeout"),
