@@ -116,7 +116,7 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     folder need not have any more. ``options``: what it will be judged with, refused before anything is recorded. When
     this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
     from .apart import Judge
-    from .judges import Judges, cores
+    from .judge_workers import Judges, cores
     from .key import fleet_key
     from .snapshot_age import without_older
 

@@ -160,7 +160,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         elif ended is not None:
             found = [store.end_decision(ended)]
         else:
-            from ..decide import decide, shown_in
+            from ..decisions_by_id import decide, shown_in
 
             now = shown_in(store, findings, audit_id)
             found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,

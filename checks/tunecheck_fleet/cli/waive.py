@@ -91,7 +91,7 @@ def _meant(store: Store, fact: str | None, host: str | None,
         return [(fact, host)]
     from tunecheck.errors import Misuse, UsageError
 
-    from ..decide import finding_of, shown_in
+    from ..decisions_by_id import finding_of, shown_in
 
     if group is not None:
         raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact", Misuse.DOES_NOT_BELONG)

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.fleet.snapshots import snapshot_of
 
 from tunecheck_fleet.apart import Judge
-from tunecheck_fleet.judges import Judges
+from tunecheck_fleet.judge_workers import Judges
 from tunecheck_fleet.model import Answer, Seen
 from tunecheck_fleet.overlap import Beside
 
