@@ -7,6 +7,7 @@ inventory says, and every file of this project. A note that is damaged, or that 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -162,8 +163,14 @@ class ActionModule(ActionBase):
                 handle.flush()
                 os.fsync(handle.fileno())
             os.replace(temporary, self._path)
+            place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(place)
+            finally:
+                os.close(place)
         except OSError:
-            os.unlink(temporary)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
             raise
 
 
