@@ -135,6 +135,17 @@ def test_figures_over_nvlink_ask_for_nothing_that_pcie_would_tell(
         assert re.search(words, each.message) and ("lspci" in each.message) == (word == "SYS"), each.message
 
 
+@pytest.mark.parametrize(("bench", "share", "outcome", "expected"), [
+    (_bandwidth, 0.96, "pass", ""), (_bandwidth, 0.92, "warn", "95% or more"),
+    (_latency_test, 0.92, "pass", ""), (_latency_test, 0.88, "warn", "90% or more")])
+def test_the_limit_that_is_told_is_the_one_that_counts(
+        tmp_path: Path, bench: Callable[[str, float], str], share: float, outcome: str, expected: str) -> None:
+    """p2pBandwidthLatencyTest repeats less well than nvbandwidth does."""
+    found = findings(snap(tmp_path, _topo("NV18") + bench(H200, share * 396.0)), "bench-figures")
+    assert [each.outcome for each in found] == [outcome]
+    assert expected in ("", found[0].expected)
+
+
 def test_the_boards_of_a_list_do_for_figures_over_nvlink(tmp_path: Path) -> None:
     found = findings(snap(tmp_path, _topo("NV18") + _LIST % (H200, H200), _bandwidth("", 394.0)), "bench-figures")
     assert [each.outcome for each in found] == ["pass"]

@@ -49,6 +49,9 @@ _BAD = 0.8
 #: Of what both directions together can carry. Healthy pairs behind one switch: 0.87 to 0.97; with a hairpin: 0.45.
 _BOTH, _BOTH_BAD = 0.8, 0.7
 _ADD = "add: sudo lspci -nnvvv"
+#: p2pBandwidthLatencyTest times five copies without a warm-up: on healthy H200s it shows 0.917 to 0.988 of what copies
+#: reach, where nvbandwidth repeats within 0.2 %.
+_ROUGH = {"p2pBandwidthLatencyTest": 0.9}
 
 _Slow = tuple[float, Pair, PairPath | None, Expected]
 
@@ -86,7 +89,7 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
             hop = blame([item[2] for item in slow if item[2]], good)
             yield Finding(_ID, "slow", kind, "fail" if worst < _BAD and not wanted.upper else "warn", "behaviour",
                           f"{text}: at worst {worst:.0%} of {wanted.why} {wanted.one_way:.1f}{hop}", f"{worst:.0%}",
-                          "90% or more", (bench.tool,), remedy(path, path is None))
+                          f"{_good(bench, wanted):.0%} or more", (bench.tool,), remedy(path, path is None))
         elif (open_ or not figures or not double or cut) and (figures or double):
             why = open_ or (f"the table {', '.join(cut)} is cut" if cut else
                             f"only {'one way' if figures else 'both ways'} is in the text")
@@ -120,6 +123,11 @@ def _failed(bench: Bench) -> list[Finding]:
                     some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
                         "run that test again by itself; wrong data or a CUDA error is no matter of speed: see "
                         "`sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
+
+
+def _good(bench: Bench, wanted: Expected) -> float:
+    """Return the share of what a pair should reach from which on this benchmark's figure is fine."""
+    return min(wanted.good, _ROUGH.get(bench.tool, wanted.good))
 
 
 def _without(figures: Mapping[Pair, float], explained: Collection[Pair]) -> dict[Pair, float]:
@@ -166,7 +174,7 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
             continue
         if wanted.one_way is None:
             open_ = open_ or f"nothing to compare with: {wanted.why}"
-        elif value < wanted.good * wanted.one_way:
+        elif value < _good(bench, wanted) * wanted.one_way:
             slow.append((value / wanted.one_way, pair, path, wanted))
         elif path is not None:
             good.append(path)
