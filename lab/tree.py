@@ -16,7 +16,7 @@ from lab.errors import LabError
 
 MODES = "modes.txt"
 _ESP_AT = (1 + recipe.BIOS_MIB) * 2**20
-_ROOT_AT = (1 + recipe.BIOS_MIB + recipe.ESP_MIB) * 2**20
+ROOT_AT = (1 + recipe.BIOS_MIB + recipe.ESP_MIB) * 2**20
 # $1: the tree, $2: a folder to see at /mnt or nothing; the rest is the program.
 _ENTER = """set -e
 root=$1 seen=$2; shift 2
@@ -49,7 +49,7 @@ def modes(root: Path) -> str:
 def unpack(image: Path, into: Path, log: IO[bytes]) -> None:
     """Write the root file system of an image into a folder (2.5 s; hard links become copies)."""
     into.mkdir(mode=0o755)
-    source = f"{image}?offset={_ROOT_AT}"
+    source = f"{image}?offset={ROOT_AT}"
     argv = ["debugfs", "-R", f'rdump / "{into}"', source]
     if process.run(argv, log, needs.environment()) != 0 or not (into / "etc/passwd").exists():
         raise LabError(f"debugfs could not unpack {image}; its output is in {log.name}")
@@ -65,7 +65,7 @@ def pack(
     GRUB, ESP) is copied, so no VM has to install GRUB again. ``esp``: what takes the place of the ESP; ``btrfs``: of
     ext4."""
     with open(base, "rb") as old, open(disk, "wb") as new:
-        new.write(old.read(_ROOT_AT))
+        new.write(old.read(ROOT_AT))
         if esp is not None:
             new.seek(_ESP_AT)
             new.write(esp.read_bytes())
@@ -90,7 +90,7 @@ def _put_btrfs(root: Path, disk: Path, log: IO[bytes]) -> None:
         at = 0
         while piece := old.read(2**20):
             if piece.strip(b"\0"):
-                new.seek(_ROOT_AT + at)
+                new.seek(ROOT_AT + at)
                 new.write(piece)
             at += len(piece)
     file.unlink()

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 from lab.machine import Machine
 
-from lab import access
+from lab import access, qmp
 
 REPO = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -155,6 +155,11 @@ class Box:
             return asked.returncode == 0 and asked.stdout.strip() not in ("", before)
 
         until(booted, lambda: f"`{command}` never led to a new boot; the console: {self.console()[-2000:]}")
+
+    def cut_power(self) -> None:
+        """Reset the box from outside, as a power cut does: at once, and what it had not written yet is lost."""
+        qmp.ask(self.machine.folder, "system_reset")
+        self._end_masters()
 
     def _end_masters(self) -> None:
         for socket in self._control.iterdir():

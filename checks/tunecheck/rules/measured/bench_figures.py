@@ -49,9 +49,9 @@ _BAD = 0.8
 #: Of what both directions together can carry. Healthy pairs behind one switch: 0.87 to 0.97; with a hairpin: 0.45.
 _BOTH, _BOTH_BAD = 0.8, 0.7
 _ADD = "add: sudo lspci -nnvvv"
-#: p2pBandwidthLatencyTest times five copies without a warm-up: on healthy H200s it shows 0.917 to 0.988 of what copies
+#: p2pBandwidthLatencyTest times five copies without a warm-up: on healthy H200s it shows 0.857 to 0.988 of what copies
 #: reach, where nvbandwidth repeats within 0.2 %.
-_ROUGH = {"p2pBandwidthLatencyTest": 0.9}
+_ROUGH = {"p2pBandwidthLatencyTest": 0.85}
 
 _Slow = tuple[float, Pair, PairPath | None, Expected]
 
