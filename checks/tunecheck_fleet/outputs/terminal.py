@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tunecheck.report.style import Style, safe
-from tunecheck.util.text import and_more
+from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
 from ..verdict import FleetReport, HostRow, Split
@@ -42,6 +42,8 @@ _QUIET = ("standing", "intended", "approved")
 #: four lines, and whatever is not drift in one, of which it lists so many.
 _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
+#: Checks that are named where many could not be judged.
+_NAMED = 6
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
 
 
@@ -145,6 +147,15 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
         hosts = len({host for each in findings for host in each.lead.hosts})
         summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them)"
         return [entry(word.upper(), [summary], style)]
+    unread = [each for each in findings if each.lead.outcome == "unknown" and each.lead.severity == "low"]
+    if style.width and not verbose and len(unread) > words.FEW:
+        # What nobody could look at: one line, below what somebody saw.
+        where = words.plural(len({host for each in unread for host in each.lead.hosts}), "host")
+        names = [*dict.fromkeys(each.lead.fact for each in unread)]
+        summary = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
+                   f"{some(names, _NAMED, ', ')} (-v lists them)")
+        told = [each for each in findings if each not in unread]
+        return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [summary], style)]
     if tight:
         return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF

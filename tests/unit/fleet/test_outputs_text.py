@@ -251,3 +251,21 @@ def test_eleven_open_events_and_three_new_ones_are_a_page_of_forty_lines(width: 
     assert sum(line.startswith("NEXT") for line in lines) == 1 and lines[-1].startswith("DRIFT: 14 causes")
     whole = terminal(made, Style(width), verbose=True, now=NOW)
     assert all(whole.count(f"over.{number}") for number in range(5)) and whole.count("a note") == 5
+
+
+def test_what_nobody_could_judge_is_one_line_on_a_terminal_and_whole_elsewhere() -> None:
+    """A text that somebody pasted leaves some forty checks open; what was seen stands above them."""
+    unread = [cause(fact=f"check-{number}", severity="low", outcome="unknown", hosts=("gpu1",), state="new")
+              for number in range(9)]
+    seen = cause(fact="link-width", severity="high", outcome="fail", hosts=("gpu2",), state="new")
+    found = report(causes=(seen, *unread))
+    said = _COLOUR.sub("", terminal(found, Style(width=100), now=NOW))
+    heads = [line.split()[0] for line in said.splitlines() if line[:1].isupper()]
+    assert heads.count("UNKNOWN") == 1 and "HIGH" in heads and "LOW" not in heads
+    line = " ".join(said[said.index("UNKNOWN"):].split("\n\n")[0].split())
+    assert re.search(r"\b9 causes on 1 host\b.* check-0, .*\b3 more\b", line)
+    for style, verbose in ((Style(width=100), True), (Style(), False)):
+        whole = _COLOUR.sub("", terminal(found, style, verbose, NOW))
+        assert all(f"check-{number}" in whole for number in range(9))
+    few = _COLOUR.sub("", terminal(report(causes=(seen, *unread[:3])), Style(width=100), now=NOW))
+    assert all(f"check-{number}" in few for number in range(3))

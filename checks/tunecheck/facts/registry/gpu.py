@@ -45,7 +45,9 @@ def _values(stored: Stored, key: str) -> Fact[Any]:
         if value is None:
             why = gpu.errors.get(key, NOT_READ)
             if why not in _HAS_NOT:
-                return absent(f"NVML {gpu.bdf} {key}", nvml_reason(why))
+                # A report without the line: what an import does not show failed nowhere.
+                pasted = why == NOT_READ and nvml.value.library.absence is Absence.NOT_IN_IMPORT
+                return absent(f"NVML {gpu.bdf} {key}", Absence.NOT_IN_IMPORT if pasted else nvml_reason(why))
         elif not _plain(value):
             return not_understood(f"NVML {gpu.bdf} {key}", "no plain value")
         found.append(value)
