@@ -11,9 +11,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,6 +128,9 @@ class Boxes:
 
     def __init__(self, folder: Path, kinds: list[str], down: float) -> None:
         self.folder = folder
+        # The path of a socket is short: pytest's own folders are not.
+        self.sockets = Path(tempfile.mkdtemp(prefix="tc-ssh-"))
+        weakref.finalize(self, shutil.rmtree, self.sockets, True)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")], check=True)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "host_key")], check=True)
         self._programs()
@@ -170,7 +175,7 @@ class Boxes:
         return {"ansible_host": "127.0.0.1", "ansible_python_interpreter": sys.executable, "ansible_become": False,
                 "ansible_ssh_private_key_file": str(self.folder / "key"),
                 "ansible_ssh_common_args": "-F none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
-                                           f" -o LogLevel=ERROR -o ControlPath={self.folder}/m%C"}
+                                           f" -o LogLevel=ERROR -o ControlPath={self.sockets}/%C"}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

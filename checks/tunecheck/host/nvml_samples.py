@@ -57,12 +57,12 @@ class GpuSample:
     throttle: int | None = None
     temperature: int | None = None
     link_kib: int | None = None
-    corrected: int | None = None
-    uncorrected: int | None = None
     over_pcie: bool = False
     error: str = ""
     uuid: str = ""
     pids: tuple[int, ...] = ()
+    corrected: int | None = None
+    uncorrected: int | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ __all__ = ["blame"]
 @stored
 def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> None:
     """Show when one fact of one host changed, and by whom: every value that it had, newest first, between which audits
-    it came, and whether our own roles ran there then or it came out of band. A FACT that ends in a dot is a family
+    it came, and whether our own roles ran there then, as its receipt says. A FACT that ends in a dot is a family
     (kernel.cmdline.)."""
     from .. import lookup
     from ..outputs.rows import BlameRow

@@ -67,8 +67,8 @@ class HistoryRow:
 
 @dataclass(frozen=True)
 class BlameRow:
-    """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: out of band.
-    A value that was there when the box was first seen is blamed on nobody."""
+    """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: none that
+    the box told of. A value that was there when the box was first seen is blamed on nobody."""
 
     fact: str
     value: Any
@@ -156,6 +156,7 @@ def _by(row: BlameRow) -> str:
     if row.since.after is None:
         return "it was so when the box was first seen"
     if row.change is None:
-        return "out of band: no run of our own roles at that time"
+        # A box that did not tell of a run may have had one: a snapshot that was made of texts has no receipt.
+        return "no run of our own roles is known from that time: out of band, or the box's receipt was not read"
     state = f", {row.change.state}" if row.change.state else ""
     return f"our own roles: run {row.change.run} at {clock(row.change.at)} by the box's clock{state}"

@@ -34,6 +34,8 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Night]:
     """Note an incident in the box's journal and read all of it."""
     path, door = str(tmp_path / "journal.jsonl"), LiveHost()
     monkeypatch.setattr(facts, "PATHS", (path, str(tmp_path / "none.jsonl")))
+    # The machine of the tests may have booted an hour ago, and nothing of a boot is older than it.
+    monkeypatch.setattr(facts, "_clock", lambda host: (time.time(), time.time() - 100 * HOUR))
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
     def noted(name: str = "", hours_ago: float = 0.0, steps: tuple[Step, ...] = SERVES, why: Why = Why.NONE,

@@ -40,7 +40,7 @@ _NUMBERS = st.none() | st.sampled_from([-1, 0, 1, 40, 100, 255, 345_000, 700_000
 _GPUS = st.none() | st.lists(st.builds(
     GpuSample, st.sampled_from(["0000:03:00.0", "0000:04:00.0", "GPU1", ""]), _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS,
     _NUMBERS, _NUMBERS, _NUMBERS, st.booleans(), st.sampled_from(["", "", "", "GPU_IS_LOST", "Unknown Error"]), _WORDS,
-    st.lists(st.integers(0, 5), max_size=3).map(tuple)), max_size=3).map(tuple)
+    st.lists(st.integers(0, 5), max_size=3).map(tuple), _NUMBERS, _NUMBERS), max_size=3).map(tuple)
 _UNITS = st.none() | st.builds(
     Run, st.sampled_from([RunPhase.RUNS, *RunPhase]), st.none() | st.builds(Reason, st.sampled_from(
         [Code.UNIT_FAILED, Code.CONTAINER_PAUSED, Code.PROCESS_ENDED]), _WORDS),

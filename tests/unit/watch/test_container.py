@@ -61,7 +61,7 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     told = ""
     try:
         # Debian's crun refuses cgroups of both versions at once.
-        for runtime in ("crun", "runc"):
+        for runtime in filter(shutil.which, ("crun", "runc")):
             (folder / "containers.conf").write_text(
                 '[containers]\ndefault_ulimits=["nofile=1024:1024", "nproc=4096:4096"]\n'
                 f'[engine]\nruntime="{runtime}"\ncgroup_manager="cgroupfs"\nevents_logger="none"\n')
