@@ -162,13 +162,13 @@ def play(box: Box, state: str, modules: dict[str, Any] | None = None, tokens: li
     return str(run(box, loader, now)[0])
 
 
-def killed(box: Box, state: str, at: int) -> bool:
+def killed(box: Box, state: str, at: int, tokens: list[str] = TOKENS) -> bool:
     """Run it in a process that is killed at its write number ``at``; False where it has fewer."""
     child = os.fork()
     if child == 0:
         try:
             box.writes, box.dies_at = 0, at
-            play(box, state)
+            play(box, state, tokens=tokens)
             os._exit(0)
         except BaseException:
             os._exit(_REFUSED)
@@ -283,6 +283,23 @@ def test_after_a_power_cut_in_the_commit_a_run_that_wants_something_else_goes_on
     assert box.what_boots()[3] in (before, (*before, *TOKENS)), "what was proven"
     to_the_end(box, other)
     assert not set(TOKENS[-1:]) & set(box.what_boots()[3])
+
+
+@pytest.mark.parametrize("second", range(1, 12))
+@pytest.mark.parametrize("first", range(1, 12, 2))
+def test_after_two_power_cuts_in_two_commits_the_next_run_goes_on(box: Box, first: int, second: int) -> None:
+    assert play(box, "staged") == "staged"
+    box.power_cycle()
+    killed(box, "committed", first)
+    box.power_cycle()
+    other, third = ["audit=0"], ["audit=1"]
+    assert play(box, "staged", tokens=other) == "staged"
+    box.power_cycle()
+    assert play(box, "staged", tokens=other) == "trial"
+    killed(box, "committed", second, other)
+    box.power_cycle()
+    assert play(box, "staged", tokens=third) == "staged"
+    to_the_end(box, third)
 
 
 @pytest.mark.parametrize("running", [False, True])
