@@ -171,6 +171,9 @@ def main():
     if code != 0:
         module.fail_json(msg="the new tunecheck does not start (exit %d): %s. The old one stays in use."
                          % (code, (err or out).strip()[-400:]))
+    # What was unpacked is on the disk before anything names it: after a power cut it would be there and empty, and the
+    # next play would find it installed.
+    os.sync()
     # Python looks for pyvenv.cfg above the path it was started by: units name current/bin/python, never bin/python.
     link("versions/%s/venv" % name, ROOT + "/current")
     link("current/bin", ROOT + "/bin")

@@ -103,6 +103,8 @@ def test_the_box_comes_back_on_what_was_proven(
     cut = time.monotonic()
     until(lambda: "tunecheck.trial=" not in (line := _line(lab)) and line != "", "the box is not back", seconds=SECONDS)
     record_property("seconds until it was back on a proven configuration", round(time.monotonic() - cut))
+    # Ansible's user may log in a moment later than root.
+    until(lambda: lab.machine.ssh("true", user="lab", timeout=30).returncode == 0, "nobody may log in", seconds=SECONDS)
     if may_commit:      # its trial has proven itself, and the commit had begun
         lab.proven.add(str(number))  # type: ignore[attr-defined]
     assert configuration(_line(lab)) in lab.proven  # type: ignore[attr-defined]

@@ -95,3 +95,44 @@ def test_a_wheel_without_the_command_is_refused(load_module: Load, tmp_path: Pat
     with pytest.raises(module.WheelhouseError) as error:
         module.write_command(str(tmp_path), str(tmp_path))
     assert error.value.why is module.Unfit.NO_COMMAND
+
+
+class Module:
+    """AnsibleModule as far as the installation asks for it; commands are run."""
+
+    check_mode = False
+
+    def __init__(self, **params: str) -> None:
+        self.params = params
+
+    def run_command(self, argv: list[str], check_rc: bool = False) -> tuple[int, str, str]:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=check_rc)
+        return (0 if argv[-1] == "--version" else done.returncode), done.stdout, done.stderr
+
+    def exit_json(self, **result: object) -> None:
+        raise SystemExit(str(result["changed"]))
+
+    def warn(self, text: str) -> None:
+        pass
+
+
+def test_what_was_unpacked_is_on_the_disk_before_anything_names_it(
+    load_module: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """After a power cut it would be there and empty, and the next play would find it installed."""
+    module, root = load_module("tunecheck_install"), tmp_path / "opt"
+    root.mkdir()
+    path = archive(tmp_path / "a.tar", members())
+    digest = "sha256:" + hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    synced: list[tuple[int, list[str]]] = []
+    for name, value in (("ROOT", str(root)), ("COMMANDS", (str(tmp_path / "sbin/tunecheck"),)),
+                        ("SHARE", str(tmp_path / "share")),
+                        ("AnsibleModule", lambda **_: Module(archive=path, digest=digest, python=sys.executable))):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(os, "sync", lambda: synced.append((
+        len(list(root.rglob("site-packages/tunecheck/*"))), [name for name in ("current", ".digest")
+                                                             if (root / name).exists()])))
+    with pytest.raises(SystemExit, match="True"):
+        module.main()
+    assert synced and synced[0][0] > 0 and synced[0][1] == []
+    assert (root / ".digest").read_text().strip() == digest and (root / "current").exists()
