@@ -39,10 +39,13 @@ def copy(sources, path):
         os.makedirs(folder, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=folder)
         with os.fdopen(descriptor, "wb") as handle:
+            # Piece by piece, with the folder's entry: what a FAT file system has given to a file that no entry names
+            # yet is lost to it after a power cut, until somebody runs fsck. Cuts in a VM took a whole ESP so.
             for chunk in _chunks(sources):
                 handle.write(chunk)
-            handle.flush()
-            os.fsync(handle.fileno())
+                handle.flush()
+                os.fsync(handle.fileno())
+                sync_folder(folder)
         os.rename(temporary, path)
         temporary = None
         for each in (folder, os.path.dirname(folder)):

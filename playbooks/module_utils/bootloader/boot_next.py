@@ -109,13 +109,14 @@ class BootNext:
         with place.mounted() as top:
             about = os.statvfs(top)
             # What an earlier trial left makes room for this one.
-            free = about.f_bavail * about.f_frsize + size(glob.glob(os.path.join(top, _FOLDER, "*")))
+            free = about.f_bavail * about.f_frsize + size(_left(os.path.join(top, _FOLDER)))
         if free < needs:
             raise NoRoomError(
                 Why.NO_ROOM,
                 "the EFI system partition %s has %d KiB free; expected %d KiB for copies of the trial's "
-                "kernel and initramfs. Remove what is not booted any more from it. Nothing was written."
-                % (place.point or place.device, free // 1024, needs // 1024))
+                "kernel and initramfs. Remove what is not booted any more from it; space that no file has, as after a "
+                "power cut, gives back: fsck.vfat -a %s (unmounted). Nothing was written."
+                % (place.point or place.device, free // 1024, needs // 1024, place.device))
 
     def staged(self):
         """Return the Staged trial, or None."""
@@ -247,8 +248,13 @@ def _stub(kernel, initrds):
     return None
 
 
+def _left(folder):
+    """Return the files of a trial, also those that a power cut left unfinished."""
+    return glob.glob(os.path.join(folder, "*")) + glob.glob(os.path.join(folder, ".tunecheck-*"))
+
+
 def _remove_folder(folder):
-    for path in glob.glob(os.path.join(folder, "*")) + glob.glob(os.path.join(folder, ".tunecheck-*")):
+    for path in _left(folder):
         os.unlink(path)
     if os.path.isdir(folder):
         os.rmdir(folder)

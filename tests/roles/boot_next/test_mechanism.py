@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,3 +135,14 @@ def test_a_boot_of_copies_is_proven_by_sums_alone(firmware: Firmware, monkeypatc
     assert unproven(copies=True) == ""
     firmware.initrd.write_bytes(b"made again, behind the copy and before the reboot")
     assert unproven() == "" and "initrd.img" in unproven(copies=True)
+
+
+def test_a_copy_is_on_the_disk_piece_by_piece_with_its_name(
+    firmware: Firmware, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What a FAT file system has given to a file without a name on the disk is lost to it after a power cut."""
+    firmware.kernel.write_bytes(bytes(3 * boot_files._CHUNK + 5))
+    real, seen = os.fsync, list[bool]()
+    monkeypatch.setattr(os, "fsync", lambda fd: (seen.append(Path(f"/proc/self/fd/{fd}").is_dir()), real(fd))[1])
+    boot_files.copy([str(firmware.kernel)], str(firmware.esp / "EFI/x/vmlinuz"))
+    assert seen[:8] == [False, True] * 4, "each piece, then the folder that names the file"

@@ -132,6 +132,14 @@ def test_room_is_looked_for_and_an_earlier_trial_makes_some(firmware: Firmware,
     assert caught.value.why is Why.NO_ROOM
     with pytest.raises(boot_next.NoRoomError, match=r"\b0 KiB\b.*\b12\d\d KiB\b"):
         trial(firmware).refusal(TOKENS, *files(firmware), (str(firmware.initrd), 1 << 20))
+    # What a power cut left of a copy makes room as a whole one does, and is taken away with the trial.
+    free[:] = [0, 1 << 20]
+    unfinished = firmware.esp / "EFI/tunecheck/.tunecheck-abc"
+    unfinished.parent.mkdir(parents=True)
+    unfinished.write_bytes(bytes(1 << 20))
+    assert trial(firmware).refusal(TOKENS, *files(firmware)) is None
+    unfinished.unlink()
+    unfinished.parent.rmdir()
     free[:] = [1 << 20, 0]
     found = trial(firmware).refusal(TOKENS, *files(firmware))
     assert found.why is Why.NO_ROOM_FOR_VARIABLES and re.search(r"\b0 bytes\b.*\b5120\b", found, re.IGNORECASE)
