@@ -37,6 +37,7 @@ def copy(sources, path):
     folder, temporary = os.path.dirname(path), None
     try:
         os.makedirs(folder, exist_ok=True)
+        sync_folder(os.path.dirname(folder))
         descriptor, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=folder)
         with os.fdopen(descriptor, "wb") as handle:
             # Piece by piece, with the folder's entry: what a FAT file system has given to a file that no entry names

@@ -255,6 +255,10 @@ def _left(folder):
 
 def _remove_folder(folder):
     for path in _left(folder):
+        # A FAT file system may forget the name before it takes back the space; after a power cut no file has that.
+        with open(path, "r+b") as handle:
+            handle.truncate(0)
+            os.fsync(handle.fileno())
         os.unlink(path)
     if os.path.isdir(folder):
         os.rmdir(folder)

@@ -145,4 +145,4 @@ def test_a_copy_is_on_the_disk_piece_by_piece_with_its_name(
     real, seen = os.fsync, list[bool]()
     monkeypatch.setattr(os, "fsync", lambda fd: (seen.append(Path(f"/proc/self/fd/{fd}").is_dir()), real(fd))[1])
     boot_files.copy([str(firmware.kernel)], str(firmware.esp / "EFI/x/vmlinuz"))
-    assert seen[:8] == [False, True] * 4, "each piece, then the folder that names the file"
+    assert seen[:9] == [True, *[False, True] * 4], "its folder; then each piece, and the folder that names the file"
