@@ -41,7 +41,7 @@ def copy(sources, path):
         descriptor, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=folder)
         with os.fdopen(descriptor, "wb") as handle:
             # Piece by piece, with the folder's entry: what a FAT file system has given to a file that no entry names
-            # yet is lost to it after a power cut, until somebody runs fsck. Cuts in a VM took a whole ESP so.
+            # yet is lost to it after a power cut, until somebody runs fsck. In a VM with vfat this alone is not enough.
             for chunk in _chunks(sources):
                 handle.write(chunk)
                 handle.flush()
