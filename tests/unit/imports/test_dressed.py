@@ -17,6 +17,7 @@ from tests.unit.refusing import refused
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported import files
 from tunecheck.host.imported.machine import load_import
 from tunecheck.parsers.nvidia.smi_tree import is_flat, tree
 from tunecheck.parsers.text.damage import Damage
@@ -116,6 +117,22 @@ def test_what_cannot_be_judged_is_named_alone_and_beside_another_output(text: st
 def test_what_is_not_judged_is_named_in_the_same_text(kind: str, tmp_path: Path) -> None:
     (tmp_path / "0.txt").write_text("index, name, pcie.link.width.current\n0, NVIDIA H200, 8\n" + TWICE[kind][0])
     assert any("nvidia-smi -q" in hole for hole in load_import(str(tmp_path)).holes)
+
+
+def test_many_packed_files_in_an_archive_are_no_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is small enough, and unpacked they are not."""
+    monkeypatch.setattr(files, "MAX_UNPACKED", 8 << 20)
+    unpacked = list[int]()
+    real = files.unpack
+    monkeypatch.setattr(files, "unpack", lambda *given: (unpacked.append(1), real(*given))[1])
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number in range(40):
+            archive.writestr(f"{number}.gz", gzip.compress(bytes(3 << 20)))
+    (tmp_path / "all.zip").write_bytes(buffer.getvalue())
+    with refused(Damage.TOO_LARGE, "all.zip"):
+        load_import(str(tmp_path / "all.zip"))
+    assert len(unpacked) <= 3, "it ends as soon as they are too large together"
 
 
 def test_a_tar_that_is_cut_or_damaged_is_refused(tmp_path: Path) -> None:

@@ -132,12 +132,22 @@ def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
     if content.startswith((imported_packed.XZ, imported_packed.BZIP2)):
         content = imported_packed.unpack(file, content, left, _bounded)
     if imported_packed.is_archive(content):
-        # One report in an archive is packed as nvidia-bug-report.sh left it.
-        return [(name, unpack(f"{file}: {name}", part, left) if part.startswith(GZIP) else part)
-                for name, part in imported_packed.members(file, content, left, _bounded)]
+        return list(_members(file, content, left))
     if content.startswith(imported_packed.ZSTD):
         raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)", Damage.PACKING)
     return [(origin, content)]
+
+
+def _members(file: str, content: bytes, left: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an archive; a report in it is packed as nvidia-bug-report.sh left it. All of them together are
+    no larger than ``left``, unpacked."""
+    for name, part in imported_packed.members(file, content, left, _bounded):
+        if part.startswith(GZIP):
+            part = unpack(f"{file}: {name}", part, left)
+        left -= len(part)
+        if left < 0:
+            raise _too_large(file)
+        yield name, part
 
 
 def _read(file: str, left: int) -> bytes:

@@ -44,6 +44,8 @@ def failures(text: str) -> "Tuple[str, ...]":
         if "assert" in told and "Invalid value" in next(reversed(found), ""):
             continue
         test = next((name for begin, name in reversed(tests) if begin < each.start()), "")
+        if "error" in told and not test:        # any program's word
+            continue
         found.setdefault(f"{test}: {said}" if test and "nccl" not in told else said)
         if len(found) >= _MOST:
             break
