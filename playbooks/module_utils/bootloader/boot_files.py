@@ -41,7 +41,7 @@ def copy(sources, path):
         descriptor, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=folder)
         with os.fdopen(descriptor, "wb") as handle:
             # Piece by piece, with the folder's entry: what a FAT file system has given to a file that no entry names
-            # yet is lost to it after a power cut, until somebody runs fsck. In a VM with vfat this alone is not enough.
+            # yet is lost to it after a power cut, until somebody runs fsck.
             for chunk in _chunks(sources):
                 handle.write(chunk)
                 handle.flush()
@@ -49,6 +49,7 @@ def copy(sources, path):
                 sync_folder(folder)
         os.rename(temporary, path)
         temporary = None
+        sync_file(path)
         for each in (folder, os.path.dirname(folder)):
             sync_folder(each)
     except OSError as error:
@@ -69,6 +70,13 @@ def same(sources, path):
             return not handle.read(1)
     except FileNotFoundError:
         return False
+
+
+def sync_file(path):
+    """Wait until a file that was renamed is on the disk. FAT keeps length and place of a file beside its name, and a
+    new name has none until the file itself is written (vfat_rename() of Linux): after a power cut it would be empty."""
+    with open(path, "rb") as handle:
+        os.fsync(handle.fileno())
 
 
 def sync_folder(folder):
