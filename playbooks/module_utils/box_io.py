@@ -9,7 +9,7 @@ import tempfile
 
 from ansible.module_utils.tunecheck.util import safe_files
 
-__all__ = ["UNFINISHED", "BoxIOError", "copy_over", "read_text", "remove", "rename_over", "write_text"]
+__all__ = ["UNFINISHED", "BoxIOError", "copy_over", "read_text", "remove", "rename_over", "sync_renamed", "write_text"]
 
 #: How the name of a file begins that is not whole yet.
 UNFINISHED = ".tunecheck-"
@@ -43,7 +43,7 @@ def write_text(path: str, text: str, mode: int = 0o644) -> None:
             os.fsync(handle.fileno())
         os.rename(temporary, path)
         temporary = None
-        _sync_folder(folder)
+        sync_renamed(path)
     except OSError as error:
         raise BoxIOError(
             "could not write %s: %s. The file that stood there is unchanged. Make room or make the file system "
@@ -67,7 +67,7 @@ def rename_over(made: str, path: str, like: str = "") -> None:
         finally:
             os.close(descriptor)
         os.rename(made, path)
-        _sync_folder(os.path.dirname(path))
+        sync_renamed(path)
     except OSError as error:
         raise BoxIOError("could not put %s in the place of %s: %s. The file that stood there is unchanged."
                          % (made, path, error.strerror or error)) from error
@@ -84,7 +84,7 @@ def copy_over(source: str, path: str) -> None:
             os.fsync(handle.fileno())
         os.rename(temporary, path)
         temporary = None
-        _sync_folder(folder)
+        sync_renamed(path)
     except OSError as error:
         raise BoxIOError("could not copy %s to %s: %s. Make room or make the file system writable, then run the play "
                          "again." % (source, path, error.strerror or error)) from error
@@ -103,6 +103,18 @@ def remove(path: str) -> bool:
         raise BoxIOError("could not remove %s: %s" % (path, error.strerror or error)) from error
     _sync_folder(os.path.dirname(path))
     return True
+
+
+def sync_renamed(path: str) -> None:
+    """Wait until a file that was renamed to ``path`` is on the disk there. FAT keeps length and place of a file beside
+    its name, and a new name has none until the file itself is written (vfat_rename() of Linux): after a power cut it
+    would be empty. Seen in a VM on an EFI system partition."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _sync_folder(os.path.dirname(path))
 
 
 def _sync_folder(folder: str) -> None:

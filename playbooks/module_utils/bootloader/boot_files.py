@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from ansible.module_utils.box_io import UNFINISHED, BoxIOError
+from ansible.module_utils.box_io import UNFINISHED, BoxIOError, sync_renamed
 
 __all__ = ["copy", "same", "size", "sync_folder"]
 
@@ -49,9 +49,7 @@ def copy(sources, path):
                 sync_folder(folder)
         os.rename(temporary, path)
         temporary = None
-        sync_file(path)
-        for each in (folder, os.path.dirname(folder)):
-            sync_folder(each)
+        sync_renamed(path)
     except OSError as error:
         raise BoxIOError("could not copy %s to %s: %s." % (" and ".join(sources), path, error.strerror or error)) \
             from error
@@ -70,13 +68,6 @@ def same(sources, path):
             return not handle.read(1)
     except FileNotFoundError:
         return False
-
-
-def sync_file(path):
-    """Wait until a file that was renamed is on the disk. FAT keeps length and place of a file beside its name, and a
-    new name has none until the file itself is written (vfat_rename() of Linux): after a power cut it would be empty."""
-    with open(path, "rb") as handle:
-        os.fsync(handle.fileno())
 
 
 def sync_folder(folder):
