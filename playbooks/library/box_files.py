@@ -38,7 +38,7 @@ import os
 import stat
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.box_io import BoxIOError, read_text, remove, write_text
+from ansible.module_utils.box_io import BoxIOError, link, read_text, remove, write_text
 
 FILE = {
     "path": {"type": "path", "required": True},
@@ -81,9 +81,7 @@ def apply(entry, want):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
     elif kind == "link":
-        os.makedirs(os.path.dirname(entry["path"]), exist_ok=True)
-        remove(entry["path"])
-        os.symlink(body, entry["path"])
+        link(body, entry["path"])
     else:
         write_text(entry["path"], body, mode)
 

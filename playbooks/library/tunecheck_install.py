@@ -33,7 +33,7 @@ import zipfile
 from enum import Enum
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.box_io import read_text, write_text
+from ansible.module_utils.box_io import link, read_text, write_text
 from ansible.module_utils.refusal import CodedError, code_of
 
 ROOT = "/opt/tunecheck"
@@ -42,15 +42,6 @@ COMMANDS = ("/usr/local/sbin/tunecheck", "/usr/local/bin/tunecheck")
 SHARE = "/usr/local/share"
 #: Works without, only starts slower: nothing that a box runs loads them, and they are a third of all files.
 NOT_COMPILED = "/(pygments|markdown_it|tunecheck_fleet/(store|judge|outputs|ingest))/"
-
-
-def link(target, path):
-    """Point the symbolic link ``path`` at ``target`` in one step."""
-    temporary = path + ".new"
-    if os.path.lexists(temporary):
-        os.unlink(temporary)
-    os.symlink(target, temporary)
-    os.rename(temporary, path)
 
 
 class Unfit(Enum):

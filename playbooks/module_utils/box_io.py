@@ -9,7 +9,9 @@ import tempfile
 
 from ansible.module_utils.tunecheck.util import safe_files
 
-__all__ = ["UNFINISHED", "BoxIOError", "copy_over", "read_text", "remove", "rename_over", "sync_renamed", "write_text"]
+__all__ = [
+    "UNFINISHED", "BoxIOError", "copy_over", "link", "read_text", "remove", "rename_over", "sync_renamed", "write_text",
+]
 
 #: How the name of a file begins that is not whole yet.
 UNFINISHED = ".tunecheck-"
@@ -91,6 +93,27 @@ def copy_over(source: str, path: str) -> None:
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def link(target: str, path: str) -> None:
+    """Point the symbolic link ``path`` at ``target`` in one step: beside it, rename, fsync of the folder. BoxIOError
+    where that fails. A link that enables a unit must outlive a power cut: without it a trial boot has no guard, and
+    stays. Seen in a VM on btrfs."""
+    folder = os.path.dirname(path)
+    temporary = os.path.join(folder, UNFINISHED + os.path.basename(path))
+    try:
+        made = not os.path.isdir(folder)
+        os.makedirs(folder, mode=0o755, exist_ok=True)
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        os.symlink(target, temporary)
+        os.rename(temporary, path)
+        _sync_folder(folder)
+        if made:
+            _sync_folder(os.path.dirname(folder))
+    except OSError as error:
+        raise BoxIOError("could not link %s to %s: %s. Make room or make the file system writable, then run the play "
+                         "again." % (path, target, error.strerror or error)) from error
 
 
 def remove(path: str) -> bool:

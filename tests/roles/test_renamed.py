@@ -43,3 +43,20 @@ def test_a_renamed_file_is_written_behind_its_new_name(
     WRITES[how](made, path)
     assert path.read_text() == "new"
     assert done[done.index("rename") :] == ["rename", str(path), str(path.parent)]
+
+
+@pytest.mark.parametrize("there", ["nothing", "a folder", "another link"])
+def test_a_link_is_on_the_disk_when_it_is_said_to_be(
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path = tmp_path / "some.target.wants/some.service"
+    if there != "nothing":
+        path.parent.mkdir()
+    if there == "another link":
+        path.symlink_to("other.service")
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(str(Path(f"/proc/self/fd/{fd}").readlink())))
+    box_io.link("some.service", str(path))
+    assert str(path.readlink()) == "some.service"
+    assert synced == [str(path.parent), *([str(tmp_path)] if there == "nothing" else [])]
+    assert [each.name for each in path.parent.iterdir()] == ["some.service"]
