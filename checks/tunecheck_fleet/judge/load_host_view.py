@@ -26,6 +26,7 @@ from .view_parts import (
     compared_with,
     each_of,
     events_of,
+    groups_of,
     host_of,
     kept_of,
     mended,
@@ -62,6 +63,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     states = store.hosts(audit.id, bare=True)
     bare = _hosts(store, audit, one, states)
     here = {host.host: host for host in bare}
+    groups = groups_of(bare)
     over = store.problems_resolved(previous.id, audit.id)
     own = store.problems_since(audit.id, hosts={name})
     state = next(iter(store.hosts(audit.id, only={name})), None)
@@ -74,7 +76,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     facts |= {row.fact for row in store.unapproved(audit.id, restless, host=name)[0]}
     pairs = one.pairs() if listed else set()
     if listed:      # what only hosts told that are silent now is judged by its moves alone
-        facts |= {fact for _, fact in one.moved(previous.id, here) - pairs}
+        facts |= {fact for _, fact in one.moved(previous.id, groups) - pairs}
     about = {fact for check in checks for fact in judging(check, one.facts.values())}
     moving = facts | about | restless
 
@@ -93,8 +95,8 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         return None
     changes = store.changes(previous.id, audit.id, moving)
     opened, back = store.unapproved(audit.id, restless, moving)
-    moves = moves_of(row for row in changes if row.host in here)
-    kept_open = moves_of(row for row in opened if row.host in here and row.since.seen <= previous.id)
+    moves = moves_of((row for row in changes if row.host in here), groups)
+    kept_open = moves_of((row for row in opened if row.host in here and row.since.seen <= previous.id), groups)
     events = [event for event in events_of(store, audit) if event.host in here]
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
@@ -103,7 +105,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
-        volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:])
+        volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         outliers=tuple(sorted(
@@ -115,7 +117,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         standing=frozenset((row.host, row.check, row.subject) for row in rows
                            if row.outcome == "warn" and row.check not in HAPPENING
                            and (row.since.after is None or row.ours)),
-        resolved=resolved_of(over),
+        resolved=resolved_of(over, groups),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times

@@ -24,6 +24,7 @@ from .view_parts import (
     compared_with,
     each_of,
     events_of,
+    groups_of,
     host_of,
     kept_of,
     mended,
@@ -64,7 +65,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
     after = previous.id if previous else None
     # Audits of other limits lie between the two: what they saw is theirs.
-    asked = {host.host for host in hosts}
+    asked = groups_of(hosts)
     changes = [row for row in store.changes(min([after or 0, *before.values()]), audit.id)
                if row.host in asked and row.since.seen > before.get(row.host, after or 0)] if previous else []
     volatile = [row for row in store.volatility(RECENT, audit.id, restless=True) if row.suspicious]
@@ -78,9 +79,10 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in open_moves))
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
-        moves=moves_of(changes), unapproved=open_moves, back=back, mended=mended(store, open_moves, previous, audit),
+        moves=moves_of(changes, asked), unapproved=open_moves, back=back,
+        mended=mended(store, open_moves, previous, audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
-        volatile=tuple(volatile), recent=moves_of(recent[-ENOUGH:]),
+        volatile=tuple(volatile), recent=moves_of(recent[-ENOUGH:], asked),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         outliers=tuple(sorted(
             (Outlier(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
@@ -92,8 +94,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         standing=frozenset((row.host, row.check, row.subject) for row in open_problems
                            if row.outcome == "warn" and row.check not in HAPPENING
                            and (row.since.after is None or row.ours)),
-        resolved=resolved_of(row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
-                           if (row.until or 0) > before.get(row.host, previous.id)) if previous else (),
+        resolved=resolved_of((row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
+                           if (row.until or 0) > before.get(row.host, previous.id)), asked) if previous else (),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),
@@ -125,14 +127,14 @@ def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int 
 
 
 
-def _unapproved(store: Store, previous: AuditHead | None, audit: AuditHead, asked: set[str], before: Mapping[str, int],
-                but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+def _unapproved(store: Store, previous: AuditHead | None, audit: AuditHead, asked: Mapping[str, str],
+                before: Mapping[str, int], but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
     """Changes of earlier audits that nobody approved; and what is as it was before."""
     if previous is None:
         return (), frozenset()
     rows, back = store.unapproved(audit.id, but)
-    return (moves_of(row for row in rows if row.host in asked
-                   and row.since.seen <= before.get(row.host, previous.id)), frozenset(back))
+    return (moves_of((row for row in rows if row.host in asked
+                    and row.since.seen <= before.get(row.host, previous.id)), asked), frozenset(back))
 
 
 

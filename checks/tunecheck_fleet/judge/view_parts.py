@@ -27,6 +27,7 @@ __all__ = [
     "compared_with",
     "each_of",
     "events_of",
+    "groups_of",
     "host_of",
     "kept_of",
     "mended",
@@ -97,13 +98,21 @@ def missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]
                  for host, group in left)
 
 
-def moves_of(rows: Iterable[ChangeRow]) -> tuple[Move, ...]:
-    return tuple(sorted((Move(row.host, row.group, row.fact, row.before, row.value, row.since, row.receipt is not None)
+def groups_of(hosts: Iterable[Host]) -> dict[str, str]:
+    """Host -> its group in this audit. The store's rows of changes have the group of the newest audit, which may be one
+    of another inventory."""
+    return {host.host: host.group for host in hosts}
+
+
+def moves_of(rows: Iterable[ChangeRow], groups: Mapping[str, str]) -> tuple[Move, ...]:
+    return tuple(sorted((Move(row.host, groups.get(row.host, row.group), row.fact, row.before, row.value, row.since,
+                              row.receipt is not None)
                          for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
 
 
-def resolved_of(rows: Iterable[ProblemSince]) -> tuple[Resolved, ...]:
-    return tuple(sorted((Resolved(row.host, row.group, row.check, row.subject, _outcome(row.outcome), row.since)
+def resolved_of(rows: Iterable[ProblemSince], groups: Mapping[str, str]) -> tuple[Resolved, ...]:
+    return tuple(sorted((Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject,
+                                  _outcome(row.outcome), row.since)
                          for row in rows), key=lambda problem: (problem.check, problem.host, problem.subject,
                                                                 problem.outcome)))
 

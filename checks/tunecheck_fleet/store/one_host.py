@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from json import loads
 from typing import TYPE_CHECKING, Any
 
@@ -128,14 +128,15 @@ class OneHost:
                     found[group].update(row[4] for row in self._spans(connection, part, left))
         return {(group, self.facts[number]) for group, numbers in found.items() for number in numbers}
 
-    def moved(self, after: int, names: Container[str]) -> set[tuple[str, str]]:
-        """(group, fact) of all that changed on these hosts after that audit, and of what changed earlier and is so."""
+    def moved(self, after: int, groups: Mapping[str, str]) -> set[tuple[str, str]]:
+        """(group, fact) of all that changed on the hosts of ``groups`` (host -> its group in this audit) after that
+        audit, and of what changed earlier and is so."""
         with self._store.db.read() as connection:
-            return {(group, self.facts[number]) for name, group, number in connection.execute(
-                select(host.c.name, host.c.grp, span.c.fact_id).join(host, host.c.id == span.c.host_id)
+            return {(groups[name], self.facts[number]) for name, number in connection.execute(
+                select(host.c.name, span.c.fact_id).join(host, host.c.id == span.c.host_id)
                 .where(span.c.baseline == false(), span.c.from_audit <= self._number,
                        or_(span.c.from_audit > after, span.c.until_audit.is_(None),
-                           span.c.until_audit > self._number))) if name in names}
+                           span.c.until_audit > self._number))) if name in groups}
 
     def found(self) -> set[tuple[str, str]]:
         """(group, check) of every finding of the hosts that answered."""
