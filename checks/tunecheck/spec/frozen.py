@@ -17,6 +17,7 @@ from typing import Any, TypeGuard
 from tunecheck.errors import Flaw, SpecError
 
 from ..util.at_first_use import dataclass
+from ..util.text import some
 
 __all__ = [
     "SCHEMA", "Accelerators", "Acs", "Boot", "Cpu", "Driver", "Frozen", "Gate", "Gpu", "Groups", "Kernel", "Runtime",
@@ -26,7 +27,8 @@ __all__ = [
 SCHEMA = "tunecheck/spec/1"
 _JSON = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 _DEEP = "is nested more deeply than any spec"
-_AGAIN = "write it again with ansible-playbook site.yml -l <host>"
+_AGAIN = ("write it again: tunecheck spec show -i INVENTORY --host HOST --json > FILE, or on the box with "
+          "ansible-playbook site.yml -l HOST")
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,9 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"], Flaw.NOT_JSON) from error
     except RecursionError:
         raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"], Flaw.TOO_DEEP) from None
+    by_host = _by_host(data)
+    if len(by_host) == 1:
+        [data] = by_host.values()
     if not isinstance(data, dict) or "schema" not in data:
         raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"],
                         Flaw.OTHER_KIND)
@@ -276,7 +281,16 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
     return frozen
 
 
+def _by_host(data: object) -> dict[str, dict[str, Any]]:
+    """Return the specs that `spec show --json` without --host printed, by host."""
+    if not isinstance(data, dict) or not all(isinstance(each, dict) and "schema" in each for each in data.values()):
+        return {}
+    return data
+
+
 def _lacks(data: object) -> str:
+    if hosts := _by_host(data):
+        return f"it has those of {len(hosts)} hosts, {some(list(hosts), 3)}, where one is needed"
     if isinstance(data, dict):
         return f'it has no "schema": "{SCHEMA}"'
     return f"expected an object in braces, found {_JSON.get(type(data), 'a number')}"

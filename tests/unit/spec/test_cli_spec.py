@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tunecheck.cli.spec import spec
+from tunecheck.errors import Flaw, SpecError
 from tunecheck.spec.frozen import load_frozen
 
 REPOSITORY = Path(__file__).parents[3]
@@ -64,8 +65,17 @@ def test_show_json_is_the_frozen_file() -> None:
     assert load_frozen(result.stdout.encode()).spec.accelerators.count == 4
 
 
-def test_show_json_of_all_hosts_is_keyed_by_name() -> None:
-    assert set(json.loads(run("show", "-i", BOX1, "--json").stdout)) == {"box1"}
+def test_show_json_of_all_hosts_is_keyed_by_name_and_read_where_it_is_one_host() -> None:
+    printed = run("show", "-i", BOX1, "--json").stdout
+    assert set(json.loads(printed)) == {"box1"}
+    assert load_frozen(printed.encode()).host == "box1"
+
+
+def test_a_file_of_several_hosts_is_refused_with_their_names() -> None:
+    [one] = json.loads(run("show", "-i", BOX1, "--json").stdout).values()
+    with pytest.raises(SpecError, match="box1, box2.*--host HOST") as error:
+        load_frozen(json.dumps({"box1": one, "box2": one}).encode())
+    assert error.value.flaw is Flaw.OTHER_KIND
 
 
 def test_lab_inventory_declares_the_profile(tmp_path: Path) -> None:

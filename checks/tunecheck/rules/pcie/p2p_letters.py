@@ -41,7 +41,7 @@ UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patch
               "the spec does not declare")
 #: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
 LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
-                "?": "reads or writes (which of them, the text does not say)"}
+                "?": "reads, writes, NVLink or atomics (which of them, the text does not say)"}
 DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
                  "back to NVIDIA's own module", place=Place.INVENTORY)
 _FORCE = regex(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)

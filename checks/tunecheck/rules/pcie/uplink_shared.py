@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.loaded_links import links_above, uplinks
+from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
@@ -42,10 +43,17 @@ def judge(case: Case) -> Iterator[Finding]:
             continue
         names = ", ".join(f"GPU{gpu}" for gpu in gpus)
         text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {link.text} of {link.name}: host copies of all at once "
-                f"get {rate / len(gpus):.1f} GB/s each"
-                f"{f'; under load it runs at Gen{link.gen} of Gen{link.top_gen}' if link.loaded else ''}")
+                f"get {rate / len(gpus):.1f} GB/s each{_speed(link)}")
         slow = rate < max(own) * 0.99
         yield Finding(_ID, "slower-than-board" if slow else "ok", link.name, "warn" if slow else "pass", "effective",
                       text, link.text,
                       f"an uplink of {max(own):.1f} GB/s, as a board's own link" if slow else "", evidence,
                       (_SPEED if link.loaded else _FIX) if slow else None)
+
+
+def _speed(link: PcieLink) -> str:
+    """Return how the speed of now differs from the one that the link can have, which counts unless a GPU works."""
+    if not link.gen or not link.top_gen or link.gen >= link.top_gen:
+        return ""
+    gens = f"Gen{link.gen} of Gen{link.top_gen}"
+    return f"; under load it runs at {gens}" if link.loaded else f"; now it runs at {gens} (see link-speed)"
