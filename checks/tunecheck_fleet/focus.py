@@ -10,7 +10,8 @@ __all__ = ["focus"]
 
 
 def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetReport:
-    """A report of that host alone, of that fact (or check) alone. A fact that ends in a dot is a family."""
+    """A report of that host alone, of that fact (or check) alone. A fact that ends in a dot is a family. What a report
+    about one host has to be asked for (``report(about=host)``): a cause of many hosts has the words of one of them."""
     if host is not None:
         rows = tuple(row for row in report.hosts if row.host == host)
         report = replace(

@@ -128,8 +128,8 @@ def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
         return real[0] if real else None
     if len(devices) > 1 and all(_within(pair.relation.value, "PXB") for pair in topology.pairs):
         return _ending(real, "-switch")
-    groups = topology.groups("PXB")
-    return _ending(real, "-switches" if groups and _one_size(groups) and len(groups) > 1 else "-direct")
+    groups = topology.groups("PXB") or []
+    return _ending(real, "-switches" if any(len(group) > 1 for group in groups) else "-direct")
 
 
 def _ending(names: Sequence[str], suffix: str) -> str:
@@ -152,10 +152,15 @@ def _relation(topology: Topology, profile: str, change: dict[str, str]) -> dict[
     worst = max((word for word in words if word), key=RELATIONS.index)
     for inside in ("PXB", "NODE"):
         groups = topology.groups(inside) or []
-        if len(groups) > 1 and _one_size(groups) and not profile.endswith("-switch"):
+        even = _one_size(groups) if groups else False
+        if len(groups) > 1 and (even or profile.endswith("-switches")) and not profile.endswith("-switch"):
+            if not even:
+                sizes = ", ".join(str(len(group)) for group in groups)
+                change["accelerators.groups"] = (f"{sizes} cards: is one missing? If not: the profile that ends in "
+                                                 f"-direct, and relation: {worst} in place of groups")
             within_groups = [_word(topology, a, b) for group in groups for a, b in combinations(group, 2)]
-            return {"groups": {"size": len(groups[0]), "inside": max(within_groups, key=RELATIONS.index),
-                               "across": worst}}
+            return {"groups": {"size": len(groups[0]) if even else None,
+                               "inside": max(within_groups, key=RELATIONS.index), "across": worst}}
     return {"relation": worst}
 
 

@@ -47,7 +47,8 @@ def spec() -> None:
 @click.option("-i", "--inventory", required=True, metavar="PATH", help="Ansible inventory (folder, file or host list).")
 @click.option("--host", metavar="HOST", shell_complete=completed.hosts,
               help="Only this host; default: every host of the inventory.")
-@click.option("--json", "as_json", is_flag=True, help="The frozen JSON instead of lines: with --host of that host alone, else keyed by name.")
+@click.option("--json", "as_json", is_flag=True,
+              help="The frozen JSON instead of lines: with --host of that host alone, else keyed by name.")
 @click.option("--sources", is_flag=True, help="Below each value, where it comes from and when that was seen.")
 @_refusing
 def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None:

@@ -77,7 +77,7 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     foot = _foot(verb, case, findings, sorts, style)
     if len(whole) + len(before) + len(problems) + len(foot) <= room:
         return [*whole, *before, *problems, *foot]
-    foot = _foot(verb, case, findings, sorts, style, "; shortened to one screen: -v shows everything")
+    foot = _foot(verb, case, findings, sorts, style, "; shortened: -v shows everything")
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if len(problems) > left:

@@ -97,7 +97,9 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
          state: Literal["new", "known", "resolved"], standing: bool) -> Row:
     metas = [view.of(fact) for fact in about]
     fixes = [meta.fix for meta in metas if meta.fix != "none"]
-    fix = "reboot" if problem.needs_reboot else fixes[0] if fixes else "reload" if problem.tags else "none"
+    # What is not known needs an output, or a right to read; what its value would need is not known either.
+    fix = "reboot" if problem.needs_reboot else "none" if problem.outcome == "unknown" else \
+        fixes[0] if fixes else "reload" if problem.tags else "none"
     one = changed[0] if len(changed) == 1 else None
     since = widest(view.began.get(key) for key in keys) or (one.since if one else None)
     severity = _SEVERITY[problem.outcome]

@@ -72,7 +72,7 @@ def _note(store: Store, seen: View, numbers: list[int]) -> None:
 
 def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[FleetReport, list[int]]:
     """The report, and which waivers covered something. Pure: equal views give equal reports. ``about``: as in
-    report(). Its causes are whole, with every host that they have: their names and words depend on all of them."""
+    report(). Its causes are of this host alone; what they are called depends on all hosts."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
     volatile = volatile_facts(view, moves.moves)
@@ -93,7 +93,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     if about is not None:
         own = {(row.group, row.fact) for row in rows if row.host == about}
         rows = [row for row in rows if (row.group, row.fact) in own]
-    found_causes = causes(rows)
+    found_causes = causes(rows, about)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_hosts(view, found_causes), causes=found_causes,

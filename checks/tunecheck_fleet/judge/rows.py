@@ -90,8 +90,9 @@ class Row:
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
-def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
-    """Rows with one destination as one cause; worst first, then by hosts, then the oldest."""
+def causes(rows: Iterable[Row], about: str | None = None) -> tuple[Cause, ...]:
+    """Rows with one destination as one cause; worst first, then by hosts, then the oldest. ``about``: those of this
+    host alone, with its own words, since and decisions; what they are called depends on all rows."""
     piles: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         piles.setdefault(row.identity, []).append(row)
@@ -103,6 +104,10 @@ def causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
     for keys in alike.values():     # the one that was there first keeps its name
         keys.sort(key=lambda key: (_age(widest(row.since for row in piles[key])), key))
         named.update({key: piles[key][0].name(True) for key in keys[1:]})
+    if about is not None:
+        # Whose identity it shares, it says of all of them.
+        own = {key: [row for row in pile if row.host == about] for key, pile in piles.items()}
+        piles = {key: piles[key] if pile[0].authority == "identity" else pile for key, pile in own.items() if pile}
     found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)), named[key]) for key, pile in piles.items()]
     return tuple(sorted(found, key=_rank))
 
@@ -124,6 +129,11 @@ def _cause(pile: list[Row], name: str) -> Cause:
         text += f"{'; ' if text else ''}{len(befores)} different values before"
     # A rule's remedy says the box it was judged on; a cause is for all of them.
     remedy, commands = limited(first.remedy, first.commands, hosts)
+    others = {row.host for row in pile if _general(row) != _general(first)} - {first.host} \
+        if len({row.remedy for row in pile}) > 1 else set()
+    if others:
+        remedy = (f"{remedy or 'no fix is known'} (of {first.host}; {len(others)} of these hosts "
+                  f"ha{'ve' if len(others) > 1 else 's'} another: tunecheck drift --host HOST)")
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,
@@ -137,6 +147,11 @@ def _cause(pile: list[Row], name: str) -> Cause:
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))
+
+
+def _general(row: Row) -> str:
+    """The remedy without the name of its host."""
+    return row.remedy.replace(f" -l {row.host}", " -l")
 
 
 def _waves(pile: list[Row]) -> tuple[Wave, ...]:

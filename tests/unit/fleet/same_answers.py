@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from tunecheck.report.style import Style
 from tunecheck_fleet.focus import focus
-from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.judge import JudgeOptions, judge, report
 from tunecheck_fleet.judge.exits import FAIL_ON, exit_code
+from tunecheck_fleet.judge.load_view import view
 from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.junit import junit
 from tunecheck_fleet.outputs.terminal import terminal
@@ -22,9 +23,11 @@ def answers_alike(store: Store, options: JudgeOptions | None = None, audit_id: i
                   names: Iterable[str] | None = None, fact: str | None = None) -> int:
     """How many hosts were compared: JSON, JUnit, what a terminal and a pipe show, and every exit code."""
     options = replace(options or JudgeOptions(), now=store.clock())
-    whole, count = report(store, audit_id, options), 0
+    whole, seen, count = report(store, audit_id, options), view(store, audit_id, options), 0
     for name in store.known_hosts() if names is None else names:
-        wanted = focus(whole, name, fact)
+        wanted = replace(focus(judge(seen, options, name)[0], name, fact), judged=focus(whole, None, fact).judged)
+        assert {(cause.id, cause.code) for cause in wanted.causes} == {
+            (cause.id, cause.code) for cause in focus(whole, name, fact).causes}, name
         found = focus(report(store, audit_id, options, name), name, fact)
         assert document(found) == document(wanted), name
         assert junit(found) == junit(wanted), name

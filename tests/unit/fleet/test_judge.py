@@ -29,8 +29,14 @@ def _said(seen: View, options: JudgeOptions = OPTIONS) -> FleetReport:
     """The report; and whoever asks for one host alone is told the same of it."""
     whole = judge(seen, options)[0]
     for host in seen.hosts[:8]:
-        alone = judge(seen, options, host.host)[0]
-        assert focus(alone, host.host, None) == focus(whole, host.host, None)
+        alone = focus(judge(seen, options, host.host)[0], host.host, None)
+        named = {cause.id: cause for cause in whole.causes if host.host in cause.hosts}
+        assert named.keys() == {cause.id for cause in alone.causes}
+        for cause in alone.causes:
+            there = named[cause.id]
+            assert (cause.authority, cause.group, cause.fact, cause.outcome, cause.code, cause.intended, cause.standing
+                    ) == (there.authority, there.group, there.fact, there.outcome, there.code, there.intended,
+                          there.standing)
     return whole
 
 

@@ -117,6 +117,13 @@ def test_a_given_spec_judges() -> None:
     assert found.outcomes["acs"] == "fail"
 
 
+def test_a_snapshot_without_a_specification_says_how_to_make_one_that_the_inventory_judges() -> None:
+    bare = packed(Stored(gather(box().host(), None, True), None), created=0)
+    found = seen(answer(box(), content=bare), frozen())
+    assert found.outcomes["spec"] == "unknown" and found.problems[0].code == "other-spec"
+    assert "snapshot --spec" in found.problems[0].text
+
+
 def test_runs_of_our_roles() -> None:
     history = [{"at": "2026-11-20T05:00:00Z", "state": "staged", "note": "trial boot staged"},
                {"at": "yesterday", "state": "x", "note": "y"}, 7, {"at": "1970-01-01T00:00:01Z"},

@@ -73,7 +73,7 @@ def test_show_json_of_all_hosts_is_keyed_by_name_and_read_where_it_is_one_host()
 
 def test_a_file_of_several_hosts_is_refused_with_their_names() -> None:
     [one] = json.loads(run("show", "-i", BOX1, "--json").stdout).values()
-    with pytest.raises(SpecError, match="box1, box2.*--host HOST") as error:
+    with pytest.raises(SpecError, match=r"box1, box2.*--host HOST") as error:
         load_frozen(json.dumps({"box1": one, "box2": one}).encode())
     assert error.value.flaw is Flaw.OTHER_KIND
 

@@ -50,7 +50,7 @@ def test_a_stopped_engine_is_seen_and_its_return_too() -> None:
     with engine(models.GOOD) as found, _asked(found):
         watching = Watching("--url", found.base, *FAST)
         try:
-            watching.until("serving (1 running)")
+            watching.until("serving (1 ")
             found.process.send_signal(signal.SIGSTOP)
             assert tells(watching.until("stalled"), Code.METRICS_SILENT)
             found.process.send_signal(signal.SIGCONT)

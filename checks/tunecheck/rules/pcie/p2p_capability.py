@@ -19,6 +19,7 @@ CHECK = Check(
     Heading.ACCELERATORS, 50, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.PAIRS), judges=("p2p.read", "p2p.write"),
 )
 _ID = CHECK.id
+_WAYS = ("read", "write")
 CODES = {
     "chipset-not-supported": "The driver does not allow peer access on this chipset (CNS).",
     "gpu-not-supported": "The driver does not allow peer access on this GPU model (GNS).",
@@ -51,6 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           reason, evidence=(status.source,),
                           absence=None if skip else status.absence)
         return
+    ways = [f"{way}s" for way in _WAYS if any(told == way for _, _, told in status.value)]
     groups: dict[tuple[str, bool], list[str]] = {}
     refused = patch_only(topology)
     for (a, b, way), fact in status.value.items():
@@ -61,7 +63,13 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome, (meaning, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
         if word == "OK":
-            text = f"the driver says OK for {len(pairs)} of {len(status.value)} reads and writes between two GPUs"
+            text = f"the driver says OK for {len(pairs)} of {len(status.value)} {' and '.join(ways)} between two GPUs"
             text, fix = (text + UNDECLARED, DECLARE) if outcome == "warn" else (text, None)
         yield Finding(_ID, code_of(case, word, patchable), ", ".join(pairs[:4]), outcome, "effective",
                       text, word, "OK", (status.source,), fix)
+    for way in _WAYS:
+        if f"{way}s" not in ways:
+            source = f"nvidia-smi topo -p2p {way[0]}"
+            yield Finding(_ID, UNREAD, f"{way}s", "unknown", "effective",
+                          f"whether the driver allows {way}s of another GPU's memory is in a table that is not given: "
+                          f"{source}", "?", "OK", (source,), absence=Absence.NOT_IN_IMPORT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...model.command import Command, addresses, run, typed
 from ...model.finding import Place, Remedy
+from ...spec.frozen import Spec, declared_tokens
 from ..context import Case
 from . import boot_remedies
 from .iommu_remedies import switched_off
@@ -27,7 +28,8 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     ``iommu=pt`` turns ACS on, so it never comes without the ACS option. It replaces words that switch the IOMMU off:
     these cost the threads beyond 255 and keep no ACS bit clear."""
     # `tunecheck topo` does not read the command line.
-    off = " ".join((switched_off(case) if case.snapshot.host else None) or ())
+    words_off = (switched_off(case) if case.snapshot.host else None) or []
+    off = " ".join(words_off)
     # The ports of a virtual machine are not the real ones, so it gets no ACS option.
     between = not case.guest and (case.snapshot.topology.path_ports() or
                                   not case.snapshot.topology.accelerators.known)
@@ -41,8 +43,19 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
                         needs_reboot=True)
     if case.frozen is None or not by_play:
         return by_hand
-    first = f'set box_spec.iommu: "pt" and take {off} out of box_spec.kernel.cmdline' if off else ""
-    return case.play("acs,cmdline" if off else "acs", True, first, by_hand)
+    return case.play("acs,cmdline" if off else "acs", True, _before_the_play(case.spec, words_off), by_hand)
+
+
+def _before_the_play(spec: Spec, off: list[str]) -> str:
+    """Return what to change so that the play boots without the words ``off``: what the specification asks for in the
+    inventory, what somebody else wrote by hand, as no play removes that."""
+    ours = [word for word in off if word in spec.kernel.cmdline]
+    others = [word for word in off if word not in declared_tokens(spec)]
+    return " and ".join((
+        *(['set box_spec.iommu: "pt"'] if off and spec.iommu != "pt" else []),
+        *([f"take {' '.join(ours)} out of box_spec.kernel.cmdline"] if ours else []),
+        *([f"take {' '.join(others)} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, where another than the "
+           "play put them"] if others else [])))
 
 
 def clear_now(ports: list[str]) -> Command:
