@@ -61,6 +61,15 @@ def _shorter(path):
     return min(path, os.path.relpath(path), key=len) if os.path.exists(path) else path
 
 
+def _not_started(data):
+    """Return which program a module could not start, and why: its own message names neither. The result code is the
+    system's error number then (AnsibleModule.run_command)."""
+    if not data.get("cmd") or not data.get("rc") or data.get("stdout") or data.get("stderr"):
+        return ""
+    command = data["cmd"] if isinstance(data["cmd"], str) else " ".join(map(str, data["cmd"]))
+    return f" ({command}: {os.strerror(data['rc'])})"
+
+
 #: In front of the next step where a box was lost in the role that reboots it.
 _REBOOTING = ("it was lost around its reboot. A trial boot that is not committed within box_spec.boot.confirm_seconds "
               "returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
@@ -148,7 +157,7 @@ class CallbackModule(CallbackBase):
         box, data, task = self._seen(result)
         output = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
         if not box.refused:     # what fails behind it only follows from it
-            box.refused = str(data.get("msg") or output).strip()
+            box.refused = f"{str(data.get('msg') or output).strip()}{_not_started(data)}"
             own = task.action.rpartition(".")[2] in ("fail", "assert") or ("rc" in data and "module_stderr" not in data)
             box.kept_out = output if not own and _KEPT_OUT.search(output) else ""
 

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..parsers.text.damage import Damage
+from ..util.at_first_use import regex
 from .base import Host
 
 __all__ = ["is_import", "is_snapshot", "open_source"]
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+#: How a recording of the first format begins: with one of its parts (host/bundle_1.py).
+_FIRST = regex(r'\s*\{\s*"(?:schema|reads|lists|realpaths|errors|absences|runs|nvml)"')
 
 
 def open_source(path: str) -> tuple[Host, str]:
@@ -35,8 +38,9 @@ def is_import(path: str) -> bool:
 
 
 def _is_recording(path: str) -> bool:
-    """Return whether the file is zstd, or gzip that holds JSON. An empty file or damaged gzip counts as one: the reader
-    says what is wrong with it. UsageError where the path cannot be read or is no file."""
+    """Return whether the file is zstd, or gzip that holds JSON of a recording: a packed kernel log begins with "[", and
+    programs write JSON, too. An empty file or damaged gzip counts as one: the reader says what is wrong with it.
+    UsageError where the path cannot be read or is no file."""
     if path == "-":
         return False
     try:
@@ -47,8 +51,9 @@ def _is_recording(path: str) -> bool:
             raise UsageError(f"{path}: not a file; expected a recording, a bug report or a folder", Damage.NOT_A_FILE)
         with open(path, "rb") as stream:
             head = stream.read(4096)
-        return not head or head.startswith(_ZSTD) or (head.startswith(_GZIP)
-                            and zlib.decompressobj(31).decompress(head, 64).lstrip()[:1] in (b"{", b"["))
+        if head.startswith(_GZIP):
+            return _FIRST.match(zlib.decompressobj(31).decompress(head, 256).decode("latin-1")) is not None
+        return not head or head.startswith(_ZSTD)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError:      # embedded null byte

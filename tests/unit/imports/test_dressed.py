@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported import files
 from tunecheck.host.imported.machine import load_import
+from tunecheck.host.source import open_source
 from tunecheck.parsers.nvidia.smi_tree import is_flat, tree
 from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
@@ -80,6 +82,25 @@ def test_it_is_judged_as_the_plain_output(kind: str, dress: str, tmp_path: Path)
     if dress == "grep -n" and bad.count("\n") == 1:
         pytest.skip("one line with a number in front may be anything")
     assert judged(tmp_path / "dressed", DRESSES[dress](bad)) == judged(tmp_path / "plain", bad.encode())
+
+
+#: How somebody packs one text, and gives that file.
+PACKED: dict[str, Dress] = {
+    "gz": lambda text: gzip.compress(text.encode()), "xz": lambda text: lzma.compress(text.encode()), "tar": _tar,
+    "tgz": lambda text: gzip.compress(_tar(text)), "zip": _zip_of_gzip,
+}
+
+
+@pytest.mark.parametrize("packing", PACKED)
+@pytest.mark.parametrize("kind", TWICE)
+def test_a_packed_text_is_judged_as_the_plain_one(kind: str, packing: str, tmp_path: Path) -> None:
+    """A kernel log begins with "[" and bandwidth tests write JSON: neither makes it a recording."""
+    bad, plain, packed = TWICE[kind][1], tmp_path / "text.txt", tmp_path / "text.packed"
+    plain.write_text(bad)
+    packed.write_bytes(PACKED[packing](bad))
+    said = [[(each.id, each.code, each.subject, each.outcome, each.observed) for each in
+             judge(Case(gather(open_source(str(path))[0], None, True)), "preflight")] for path in (plain, packed)]
+    assert said[0] == said[1]
 
 
 def test_a_report_that_a_terminal_broke_at_its_width_is_joined() -> None:

@@ -148,7 +148,7 @@ CATALOG: dict[int, XidEntry] = {
 #: open-gpu-kernel-modules 595.45.04 ends with 5; NVML's change log adds the bus reset and the system reboot with 615.
 RECOVERY = {
     0: Recovery("none: the driver asks for nothing any more"),
-    1: Recovery(_RESET),
+    1: Recovery(f"{_RESET}; if it does not come back: reboot the host"),
     2: Recovery("reboot the host", True),
     3: Recovery("drain the peer-to-peer work from this GPU"),
     4: Recovery(f"drain the GPU, then {_RESET}"),

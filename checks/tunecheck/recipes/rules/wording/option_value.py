@@ -66,7 +66,8 @@ def _value(recipe: Recipe, option: str, value: str) -> str | None:
         if option in ("--speculative-config", "-sc") and isinstance(held, dict):
             return _speculation(recipe, held.get("method"), held.get("num_speculative_tokens"))
     if option in ("--moe-backend", "--moe-runner-backend") and recipe.engine.moe_backend != value:
-        return f"{option} {value}, engine.moe_backend is {recipe.engine.moe_backend or 'null'}"
+        stated = recipe.engine.moe_backend or "null"
+        return f"{option} {value}, engine.moe_backend is {stated}; expected {value} in both"
     if option == "--speculative-algorithm" and value in _METHODS:
         return _speculation(recipe, _METHODS[value], None)
     return None
