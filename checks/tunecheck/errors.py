@@ -88,6 +88,15 @@ class Misuse(Enum):
     OTHER_MACHINE = "other-machine"
     #: Another process is at it, and has not ended.
     IN_USE = "in-use"
+    #: Only root may do it.
+    NOT_ROOT = "not-root"
+    #: A program, or a host, gave no answer in time.
+    TIMED_OUT = "timed-out"
+    #: A host or a server that cannot be reached or asked.
+    UNREACHABLE = "unreachable"
+    #: A server wants another key.
+    REFUSED = "refused"
+    TOO_LARGE = "too-large"
     #: A Python package that this call needs is not installed.
     NO_PACKAGE = "no-package"
 

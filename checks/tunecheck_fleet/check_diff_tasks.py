@@ -51,7 +51,7 @@ def roles_by_tag(play: str, inventory: str, env: Mapping[str, str]) -> dict[str,
         run = subprocess.run([beside("ansible-playbook"), "-i", inventory, play, "--list-tasks"], env=env,
                              stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise UsageError(f"Ansible did not list the tasks of {play} within {_SECONDS} s") from None
+        raise UsageError(f"Ansible did not list the tasks of {play} within {_SECONDS} s", Misuse.TIMED_OUT) from None
     if run.returncode:
         raise UsageError(f"Ansible cannot read {play}: {one_line(run.stderr.decode(errors='replace'))}",
                          Misuse.UNREADABLE)

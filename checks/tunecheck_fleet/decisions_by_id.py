@@ -45,7 +45,7 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
              for entry in wanted_entries]
     for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
-            raise UsageError(_why(entry.lead))
+            raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
     return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {entry.lead.fact}",
                           [(host, cause.fact) for cause in causes for host in cause.hosts],
                           author=author, owner=owner, link=link, note=note), entry)

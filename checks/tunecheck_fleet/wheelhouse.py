@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 
 __all__ = ["build", "source_digest"]
 
@@ -32,7 +32,7 @@ def project_root() -> Path:
     if not (root / "requirements" / "box.lock").is_file():
         raise UsageError(
             f"the wheelhouse is built from a checkout, and {root} holds no requirements/box.lock. Run "
-            "ansible-playbook with the virtual environment that `make setup` makes."
+            "ansible-playbook with the virtual environment that `make setup` makes.", Misuse.NOT_HERE
         )
     return root
 
@@ -86,7 +86,7 @@ def _pip(*arguments: str) -> None:
         lines = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
         said = [line.strip() for line in lines if re.search(r"\b\w*Error\b|^ERROR", line)] or lines
         raise UsageError(f"building the wheelhouse failed at `pip {arguments[0]}`: {' | '.join(said[-3:])}. It needs "
-                         "the package index once; later runs use the kept archive.")
+                         "the package index once; later runs use the kept archive.", Misuse.NO_PACKAGE)
 
 
 def _pack(work: Path, archive: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     from ..model.finding import Finding
@@ -56,10 +56,11 @@ def forget_pass(path: str) -> None:
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):    # a device node, a FIFO, a link: not ours to take away
             raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
-                             f"for {passed.PATH}")
+                             f"for {passed.PATH}", Misuse.UNWRITABLE)
         Path(path).unlink()
         removed.append(path)
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run preflight --pass as root") from None
+        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run preflight --pass as root",
+                         Misuse.UNWRITABLE) from None

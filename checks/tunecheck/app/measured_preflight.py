@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
 
     if source is not None or since is not None or record is not None:
         raise UsageError("--full, --quick and --pass are for this machine: they go with neither --from nor --since nor "
-                         "--record")
+                         "--record", Misuse.DOES_NOT_BELONG)
     wanted = {name.removesuffix("_to"): place for name, place in outputs.items()}
     check_outputs(wanted, None)
     soaked = seconds("--soak", soak)

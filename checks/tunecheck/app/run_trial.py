@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import GpusInUseError, TrialError, UsageError
+from ..errors import GpusInUseError, Misuse, TrialError, UsageError
 
 if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
@@ -33,7 +33,8 @@ def numbers(text: str | None) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1") from None
+        raise UsageError(f"--gpus {text}: expected numbers separated by commas, as in --gpus 0,1",
+                         Misuse.MALFORMED) from None
 
 
 def check_folder(evidence: str, given: bool = True) -> None:
@@ -41,11 +42,13 @@ def check_folder(evidence: str, given: bool = True) -> None:
     ``given``: the operator named the folder."""
     if not given and not os.access(evidence, os.W_OK | os.X_OK):
         raise UsageError(f"the bundle of a stall would lie in {Path(evidence).resolve()}, where nothing can be "
-                         "written; name a folder: --evidence DIR")
+                         "written; name a folder: --evidence DIR", Misuse.UNWRITABLE)
     if not Path(evidence).is_dir():
-        raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall")
+        raise UsageError(f"--evidence {evidence}: is no folder; expected one that is there, for the bundle of a stall",
+                         Misuse.NOT_THERE)
     if not os.access(evidence, os.W_OK | os.X_OK):
-        raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder")
+        raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder",
+                         Misuse.UNWRITABLE)
 
 
 def warn_all_gpus_used(choose: str = "") -> None:
@@ -64,9 +67,10 @@ def check_library(path: str | None) -> None:
         with open(path, "rb") as stream:
             magic = stream.read(4)
     except OSError as error:
-        raise UsageError(f"--nccl {path}: cannot be read ({error.strerror}); expected a libnccl.so.2") from None
+        raise UsageError(f"--nccl {path}: cannot be read ({error.strerror}); expected a libnccl.so.2",
+                         Misuse.UNREADABLE) from None
     if magic != b"\x7fELF":
-        raise UsageError(f"--nccl {path}: is no shared library; expected a libnccl.so.2")
+        raise UsageError(f"--nccl {path}: is no shared library; expected a libnccl.so.2", Misuse.MALFORMED)
 
 
 def _refuse_none(topology: Topology) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..errors import ProbeError, TunecheckError, UsageError
+from ..errors import Misuse, ProbeError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,9 +74,10 @@ def accept(judged: tuple[str, ...], **given: Any) -> None:
     check_outputs(wanted)
     if judged:
         if given["base"] is not None:
-            raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them")
+            raise UsageError("--judge and --base exclude each other: files are judged, or a server; drop one of them",
+                             Misuse.DOES_NOT_BELONG)
         if keep is not None:
-            raise UsageError("--keep is of a server that was asked; leave --judge out")
+            raise UsageError("--keep is of a server that was asked; leave --judge out", Misuse.DOES_NOT_BELONG)
         _judge(judged, given["recipe_file"], given["verbose"], {**wanted, "golden": None})
     loads = Loads(*(given.pop(name) for name in ("sustain", "rate", "slo", "load_words")))
     ways = Ways(*(given.pop(name) for name in ("headers", "fields", "ca", "plain", "deadlines")))
@@ -112,7 +113,7 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
     from ..util.durations import seconds
 
     if wanted["golden"] is not None and (wanted["golden"] == "-" or profile != "full"):
-        raise UsageError("--golden: expected a file, and --profile full")
+        raise UsageError("--golden: expected a file, and --profile full", Misuse.DOES_NOT_BELONG)
     recipe, digest = _recipe(recipe_file, needed=base is None)
     if keep is not None:
         _forget(keep)
@@ -153,7 +154,7 @@ def _forget(path: str) -> None:
         Path(path).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"--keep {path}: cannot be replaced ({error.strerror}); expected a file in a folder that "
-                         "you may write") from None
+                         "you may write", Misuse.UNWRITABLE) from None
 
 
 def _keep(path: str, seen: Measured, plan: Plan, recipe: Recipe | None, digest: str | None, client: Client) -> None:
@@ -181,7 +182,7 @@ def _judge(files: tuple[str, ...], recipe_file: str | None, verbose: bool, wante
 
     for kind, place in wanted.items():
         if place is not None and len(files) > 1:
-            raise UsageError(f"--{kind}: judge one file at a time for it")
+            raise UsageError(f"--{kind}: judge one file at a time for it", Misuse.DOES_NOT_BELONG)
     recipe, digest = _recipe(recipe_file, needed=False)
     codes = []
     for path in files:
@@ -202,7 +203,7 @@ def _recipe(path: str | None, needed: bool) -> tuple[Recipe | None, str | None]:
     except UsageError as error:
         if path is not None:
             raise
-        raise UsageError(f"{error}; or give --base URL to measure without a recipe") from None
+        raise UsageError(f"{error}; or give --base URL to measure without a recipe", Misuse.MALFORMED) from None
 
 
 def _client(base: str, model: str, api: str, api_key_file: str | None, ways: Ways) -> Client:
@@ -223,11 +224,12 @@ def _loaded(plan: Plan, loads: Loads) -> Plan:
     if loads.sustain is None:
         rates_of(loads.rate), limits_of(loads.slo)      # what is wrong in itself is said before what is missing
         if loads.rate or loads.slo or loads.words:
-            raise UsageError("--rate, --slo and --load-words are of a load; give --sustain 2m too")
+            raise UsageError("--rate, --slo and --load-words are of a load; give --sustain 2m too",
+                             Misuse.DOES_NOT_BELONG)
         return plan
     lasts = seconds("--sustain", loads.sustain)
     if not lasts:
-        raise UsageError(f"--sustain {loads.sustain}: expected more than 0 s, as in 2m")
+        raise UsageError(f"--sustain {loads.sustain}: expected more than 0 s, as in 2m", Misuse.MALFORMED)
     return replace(plan, concurrency=(), load=load_for(lasts, plan.concurrency, loads.rate, loads.slo, loads.words))
 
 

@@ -36,4 +36,4 @@ def check_options(context: click.Context, command: click.Command | None, argumen
         if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count):
             name = max(option.opts, key=len)
             more = "; put the files into one folder, and give that" if name == "--from" else ""
-            raise UsageError(f"{name} is given {count} times; expected once{more}")
+            raise UsageError(f"{name} is given {count} times; expected once{more}", Misuse.DOES_NOT_BELONG)

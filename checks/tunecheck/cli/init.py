@@ -101,7 +101,7 @@ def _asked(login: Login, target: str, most: float) -> bytes:
         slow = answer.reached and answer.status == "timeout"
         step = f"give it more time: tunecheck init {target} --timeout {round(3 * most)}s" if slow else \
             connecting.next_step(failure, login.address or "", login.user, typed=True, port=login.port)
-        raise UsageError(f"{login.address}: {failure.rstrip('.')}; {step}")
+        raise UsageError(f"{login.address}: {failure.rstrip('.')}; {step}", Misuse.UNREACHABLE)
     content: bytes = answer.content
     return content
 

@@ -29,10 +29,11 @@ def push(url: str | None, token_file: str | None, ca: str | None, cert: str | No
     stays in the spool), no usable spool; 2 bad usage; 3 not taken yet: it stays in the spool for the next run."""
     from pathlib import Path
 
-    from ..errors import UsageError
+    from ..errors import Misuse, UsageError
 
     if url is None and (token_file or ca or cert or key):
-        raise UsageError("--token-file, --ca, --cert and --key are for --to; give the receiver's address as well")
+        raise UsageError("--token-file, --ca, --cert and --key are for --to; give the receiver's address as well",
+                         Misuse.DOES_NOT_BELONG)
     to = None
     if url is not None:
         from ..push.push import target

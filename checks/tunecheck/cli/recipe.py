@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,9 +91,9 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
     from ..recipes.rules import judge
 
     if lock_file is not None and len(which) != 1:
-        raise UsageError("--lock: belongs to one recipe; name it")
+        raise UsageError("--lock: belongs to one recipe; name it", Misuse.DOES_NOT_BELONG)
     if source is not None and live:
-        raise UsageError("--from and --live exclude each other; drop one of them")
+        raise UsageError("--from and --live exclude each other; drop one of them", Misuse.DOES_NOT_BELONG)
     box = _box(source) if source is not None or live else None
     outcomes: list[str] = []
     for name in which or names():
@@ -194,7 +194,7 @@ def render(which: str, lock_file: str | None, output: str | None, as_command: bo
     try:
         text = "\n".join(argv(frozen, engine, Paths(models=models))) + "\n" if as_command else to_json(frozen)
     except ValueError as error:
-        raise UsageError(f"{which}: {error}") from None
+        raise UsageError(f"{which}: {error}", Misuse.MALFORMED) from None
     if output is None:
         emit(text)
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 if TYPE_CHECKING:
     from ..host.live import LiveHost
@@ -39,7 +39,7 @@ def recover(show: bool, html_to: str | None, api_key_file: str | None, ca: str |
 
     if incident is not None and html_to is None:
         raise UsageError(f"{incident[:60]}: an incident is for --html FILE, as in tunecheck recover --html page.html "
-                         f"{incident[:60]}")
+                         f"{incident[:60]}", Misuse.DOES_NOT_BELONG)
     if html_to is not None:
         _html(html_to, incident)
         return
@@ -47,7 +47,7 @@ def recover(show: bool, html_to: str | None, api_key_file: str | None, ca: str |
         _list()
         return
     if os.geteuid() != 0:
-        raise UsageError("only root may stop and start what is served: run sudo tunecheck recover")
+        raise UsageError("only root may stop and start what is served: run sudo tunecheck recover", Misuse.NOT_ROOT)
     from ..serving.reach import key
 
     try:
@@ -80,7 +80,8 @@ def _recovered(host: LiveHost, secret: str, ca: str | None) -> Record | None:
     try:
         asked = request.read()
     except (OSError, ValueError) as error:
-        raise UsageError(f"{request.PATH}: {error}; the watch leaves another one at the next stall") from None
+        raise UsageError(f"{request.PATH}: {error}; the watch leaves another one at the next stall",
+                         Misuse.UNREADABLE) from None
     if asked is not None and asked.url.startswith("https"):
         try:
             box.context = trusted(ca or asked.ca or None)
@@ -90,7 +91,7 @@ def _recovered(host: LiveHost, secret: str, ca: str | None) -> Record | None:
         ended = act.recover(box, asked)
     except OSError as error:
         raise UsageError(f"the journal of incidents cannot be written ({error.strerror or error}); nothing was stopped "
-                         "or started after that") from None
+                         "or started after that", Misuse.UNWRITABLE) from None
     if asked is not None:
         Path(request.PATH).unlink(missing_ok=True)      # it is in the journal
     return ended
@@ -113,7 +114,8 @@ def _box(host: LiveHost, secret: str) -> Box:
         frozen = None
     boot_id = text(host, "/proc/sys/kernel/random/boot_id").value
     if boot_id is None:
-        raise UsageError("the id of this boot cannot be read (/proc/sys/kernel/random/boot_id); nothing was done")
+        raise UsageError("the id of this boot cannot be read (/proc/sys/kernel/random/boot_id); nothing was done",
+                         Misuse.UNREADABLE)
     return Box(host, Journal(), frozen.spec.watch if frozen else None, boot_id, secret, _invalidate,
                lambda: os.path.lexists(_PLAY), _tell, alive, resets=GpuReset(host, LiveHost, lambda: _proof(host)))
 
@@ -154,7 +156,8 @@ def _locked() -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise UsageError("another tunecheck recover is at work: systemctl status tunecheck-recover") from None
+        raise UsageError("another tunecheck recover is at work: systemctl status tunecheck-recover",
+                         Misuse.IN_USE) from None
     return descriptor
 
 
@@ -169,7 +172,8 @@ def _incidents(verb: str) -> list[Incident]:
     from ..recovery.model import incidents
 
     if not os.access(Path(PATH).parent, os.R_OK | os.X_OK) and os.geteuid() != 0:
-        raise UsageError(f"{Path(PATH).parent}: only root may read it; run sudo tunecheck recover {verb}")
+        raise UsageError(f"{Path(PATH).parent}: only root may read it; run sudo tunecheck recover {verb}",
+                         Misuse.NOT_ROOT)
     return incidents(Journal().read())
 
 
@@ -185,7 +189,7 @@ def _html(place: str, wanted: str | None) -> None:
     chosen = found if wanted is None else [each for each in found if each.id == wanted]
     if not chosen:
         raise UsageError(f"{wanted[:60]}: no such incident; expected one of tunecheck recover --list" if wanted else
-                         "no incident is on record, so there is no page to write")
+                         "no incident is on record, so there is no page to write", Misuse.NO_SUCH)
     page = incident(chosen[-1], read(chosen[-1].id), socket.gethostname(), datetime.now(UTC))
     write_file(place, page.encode("utf-8", "replace"), PRIVATE, "incident")
     click.echo(f"HTML: {place}")

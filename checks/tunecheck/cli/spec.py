@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from tunecheck.cli import completed
-from tunecheck.errors import SpecError, TunecheckError, UsageError
+from tunecheck.errors import Misuse, SpecError, TunecheckError, UsageError
 
 if TYPE_CHECKING:
     from tunecheck.spec.frozen import Frozen
@@ -92,15 +92,15 @@ def freeze(host: str, inventory: tuple[str, ...]) -> None:
         from tunecheck.spec.doubled_keys import doubled_keys
 
         if doubled := doubled_keys(inventory, host):
-            raise UsageError("\n".join(doubled))
+            raise UsageError("\n".join(doubled), Misuse.MALFORMED)
 
     example = 'expected {"box_spec": {...}, "box_spec_host": {...} or null} on stdin'
     try:
         data = json.loads(sys.stdin.read())
     except ValueError as error:
-        raise UsageError(f"stdin is not JSON ({error}); {example}") from error
+        raise UsageError(f"stdin is not JSON ({error}); {example}", Misuse.MALFORMED) from error
     if not isinstance(data, dict) or set(data) - {"box_spec", "box_spec_host"}:
-        raise UsageError(f"stdin holds something else; {example}")
+        raise UsageError(f"stdin holds something else; {example}", Misuse.MALFORMED)
     click.echo(build(host, data.get("box_spec"), data.get("box_spec_host")).to_json(), nl=False)
 
 

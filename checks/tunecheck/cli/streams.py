@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 __all__ = ["Errors", "Output", "arrived", "whole"]
 
@@ -34,7 +34,7 @@ class Output(io.TextIOWrapper):
         _to_nowhere(self.fileno())
         if isinstance(error, BrokenPipeError):
             return
-        raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+        raise UsageError(f"standard output cannot be written ({error.strerror})", Misuse.UNWRITABLE) from None
 
 
 class Errors(io.TextIOWrapper):
@@ -68,7 +68,7 @@ def arrived() -> None:
         try:
             os.close(os.dup(sys.stdout.fileno()))
         except OSError as error:
-            raise UsageError(f"standard output cannot be written ({error.strerror})") from None
+            raise UsageError(f"standard output cannot be written ({error.strerror})", Misuse.UNWRITABLE) from None
 
 
 def _to_nowhere(descriptor: int) -> None:

@@ -80,11 +80,11 @@ def watch(url: str | None, unit: str | None, pid: str | None, container: str | N
     times = {name: seconds(f"--{name}", text) for name, text in (
         ("interval", interval), ("stall", stall), ("spin", spin), ("silent", silent))}
     if not 0.2 <= times["interval"] <= 60:
-        raise UsageError(f"--interval {interval}: expected 0.2s to 60s, as in --interval 1s")
+        raise UsageError(f"--interval {interval}: expected 0.2s to 60s, as in --interval 1s", Misuse.MALFORMED)
     for name in ("stall", "spin", "silent"):
         if times[name] < 2 * times["interval"]:
             raise UsageError(f"--{name} {times[name]:g}s: is less than two looks; expected at least "
-                             f"{2 * times['interval']:g}s, or a shorter --interval")
+                             f"{2 * times['interval']:g}s, or a shorter --interval", Misuse.MALFORMED)
     where = options.address(url if url is not None else options.URL)
     if act and (pid is not None or container is not None):
         named = "--pid" if pid is not None else "--container"

@@ -33,7 +33,8 @@ def key(where: str, path: str | None) -> str:
     found = key_of(path)
     if found and where.startswith("http:") and not own_machine(where):
         raise UsageError(f"--url {where}: the API key would go to another machine over plain HTTP, where everybody on "
-                         "the way can read it; expected https, or an address of this machine as http://127.0.0.1:30000")
+                         "the way can read it; expected https, or an address of this machine as http://127.0.0.1:30000",
+                         Misuse.NOT_ENCRYPTED)
     return found
 
 
@@ -46,7 +47,7 @@ def canary_every(given: str | None, accepted: str, policy: Watch) -> float:
         return float(policy.canary_every) if accepted else 0.0
     every = seconds("--canary", given)
     if 0 < every < _LEAST_CANARY:
-        raise UsageError(f"--canary {given}: expected at least {_LEAST_CANARY:g}s, or 0 for never")
+        raise UsageError(f"--canary {given}: expected at least {_LEAST_CANARY:g}s, or 0 for never", Misuse.MALFORMED)
     return every
 
 
@@ -59,10 +60,10 @@ def door(listen: str) -> Door:
         return Door(str(ipaddress.ip_address(host.strip("[]"))), _port(port))
     except ValueError:
         raise UsageError(f"--listen {listen[:60]}: expected an address as a number and a port, as in --listen "
-                         "127.0.0.1:9638") from None
+                         "127.0.0.1:9638", Misuse.MALFORMED) from None
     except OSError as error:
-        raise UsageError(f"--listen {listen[:60]}: cannot be had ({error.strerror}); another program may listen there"
-                         ) from None
+        raise UsageError(f"--listen {listen[:60]}: cannot be had ({error.strerror}); another program may listen there",
+                         Misuse.IN_USE) from None
 
 
 def _port(text: str) -> int:
@@ -87,12 +88,12 @@ def address(url: str) -> str:
         port = parts.port
     except ValueError:
         raise UsageError(f"--url {shown}: {wrong[:60]!r}: expected an address as a number, and a port up to 65535, as "
-                         f"in --url {URL}") from None
+                         f"in --url {URL}", Misuse.MALFORMED) from None
     more = ("@" if parts.username else f"{parts.scheme}:" if parts.scheme not in ("http", "https") else
             parts.path if without_v1(parts.path) else f"?{parts.query}" if parts.query else "")
     if more:
         raise UsageError(f"--url {shown}: {more[:60]!r}: expected http:// or https://, address and port alone, as in "
-                         f"--url {URL}")
+                         f"--url {URL}", Misuse.MALFORMED)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
 
@@ -124,7 +125,8 @@ def _unit(name: str) -> str:
     import re
 
     if name and not re.fullmatch(r"[A-Za-z0-9:_.\\@-]{1,255}", name):
-        raise UsageError(f"--unit {name[:60]}: is no name of a unit; expected one as tunecheck-inference.service")
+        raise UsageError(f"--unit {name[:60]}: is no name of a unit; expected one as tunecheck-inference.service",
+                         Misuse.MALFORMED)
     return name if not name or name.endswith(_UNIT_SUFFIXES) else f"{name}.service"
 
 
@@ -134,4 +136,5 @@ def trusted(ca: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:
-        raise UsageError(f"--ca {ca}: cannot be read ({error.strerror or 'no certificates in PEM'})") from None
+        raise UsageError(f"--ca {ca}: cannot be read ({error.strerror or 'no certificates in PEM'})",
+                         Misuse.UNREADABLE) from None

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import Flaw, UsageError
+from ..errors import Flaw, Misuse, UsageError
 from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
 from ..facts.typed_file import read_typed, typed_text
@@ -85,7 +85,7 @@ def invalidate(path: str, former: MeasuredPass | None) -> None:
         Path(path).unlink(missing_ok=True)
         removed.append(path)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run as root") from None
+        raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run as root", Misuse.UNWRITABLE) from None
 
 
 def _seal(content: Any, key: bytes) -> str:
@@ -101,7 +101,8 @@ def _own_key(folder: Path) -> bytes:
         if len(key) == _KEY_BYTES:
             return key
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path}: is no regular file, so it cannot hold the key of the measured pass; remove it")
+        raise UsageError(f"{path}: is no regular file, so it cannot hold the key of the measured pass; remove it",
+                         Misuse.UNWRITABLE)
     key = secrets.token_bytes(_KEY_BYTES)
     write_file(str(path), key, 0o600, "key of the measured pass")
     return key
@@ -111,7 +112,8 @@ def _make(folder: Path, mode: int) -> None:
     try:
         folder.mkdir(mode=mode, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror}); the measured pass is written by root") from None
+        raise UsageError(f"{folder}: cannot be made ({error.strerror}); the measured pass is written by root",
+                         Misuse.UNWRITABLE) from None
 
 
 def make_evidence() -> str:
@@ -119,7 +121,7 @@ def make_evidence() -> str:
     _make(Path(EVIDENCE).parent, 0o755)
     _make(Path(EVIDENCE), 0o700)
     if not os.access(EVIDENCE, os.W_OK):
-        raise UsageError(f"{EVIDENCE}: nothing can be written there; run as root")
+        raise UsageError(f"{EVIDENCE}: nothing can be written there; run as root", Misuse.UNWRITABLE)
     return EVIDENCE
 
 

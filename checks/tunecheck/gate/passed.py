@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import Flaw, UsageError
+from ..errors import Flaw, Misuse, UsageError
 from ..facts.typed_file import read_typed, typed_text
 from ..model.finding import Finding
 from ..util.text import and_more
@@ -75,7 +75,8 @@ def make_own_folder(path: str) -> None:
     try:
         folder.mkdir(mode=0o755, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror}); the pass is written by root") from None
+        raise UsageError(f"{folder}: cannot be made ({error.strerror}); the pass is written by root",
+                         Misuse.UNWRITABLE) from None
 
 
 def write(path: str, found: Pass) -> None:

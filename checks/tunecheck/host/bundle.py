@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import Flaw, UsageError
+from ..errors import Flaw, Misuse, UsageError
 from ..model.absence import Reason
 from ..parsers.text import log_lines, ustar
 from ..parsers.text.damage import Damage, DamagedError
@@ -62,7 +62,8 @@ def pack(answers: Answers, redacted: bool = False, created: float | None = None,
     while True:
         content = ustar.pack([("manifest.json", _json(manifest)), *_members(answers, most)])
         if len(content) > MAX_UNPACKED:
-            raise UsageError(f"the recording would be larger than {MAX_UNPACKED >> 20} MiB unpacked; nothing was saved")
+            raise UsageError(f"the recording would be larger than {MAX_UNPACKED >> 20} MiB unpacked; nothing was saved",
+                             Misuse.TOO_LARGE)
         packed = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)
         if len(packed) <= GOAL or most <= 2 * log_lines.HEAD:
             return packed

@@ -7,7 +7,7 @@ import stat
 import zlib
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..parsers.text.damage import Damage
 from ..util.at_first_use import regex
 from .base import Host
@@ -55,9 +55,9 @@ def _is_recording(path: str) -> bool:
             return _FIRST.match(zlib.decompressobj(31).decompress(head, 256).decode("latin-1")) is not None
         return not head or head.startswith(_ZSTD)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", Misuse.UNREADABLE) from None
     except ValueError:      # embedded null byte
-        raise UsageError(f"{path!r}: not a path") from None
+        raise UsageError(f"{path!r}: not a path", Misuse.MALFORMED) from None
     except zlib.error:
         return True
 

@@ -263,5 +263,5 @@ def _tls(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLContext:
             context.load_cert_chain(cert, key, password="")
     except (OSError, ValueError) as error:
         raise UsageError(f"{what}: not usable ({getattr(error, 'strerror', None) or error}); expected PEM files, the "
-                         "key without a passphrase") from None
+                         "key without a passphrase", Misuse.UNREADABLE) from None
     return context

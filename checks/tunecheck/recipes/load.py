@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CONTROL_NODE, Flaw, SpecError, UsageError
+from ..errors import CONTROL_NODE, Flaw, Misuse, SpecError, UsageError
 from .frozen import SCHEMA, Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
 from .lock import Lock, lock_beside, read_lock
 from .refusals import Clash, Refusal, clashes, of_model
@@ -72,8 +72,8 @@ def _parsed(path: Path) -> Source:
 
         from .model import Source
     except ImportError as error:
-        raise UsageError(f"recipes are read on the control node: {error.name} is missing here; {CONTROL_NODE}"
-                         ) from None
+        raise UsageError(f"recipes are read on the control node: {error.name} is missing here; {CONTROL_NODE}",
+                         Misuse.NOT_HERE) from None
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise UsageError(f"{path}: larger than {_MAX_BYTES >> 20} MiB; no recipe is", Flaw.TOO_LARGE)

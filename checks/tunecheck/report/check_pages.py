@@ -101,7 +101,8 @@ def page(check: str) -> str:
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():
             return (folder / f"{check}.md").read_text(encoding="utf-8") + _codes(check)
-    raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again")
+    raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again",
+                     Misuse.NOT_THERE)
 
 
 def _codes(check: str) -> str:

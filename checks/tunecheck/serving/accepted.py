@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..util import safe_files
 from ..util.at_first_use import dataclass
 
@@ -109,7 +109,7 @@ def read(path: str) -> Accepted:
         why = error.strerror or "cannot be read"
     except ValueError as error:
         why = str(error)
-    raise UsageError(f"{path}: {why}; expected what tunecheck accept --keep left")
+    raise UsageError(f"{path}: {why}; expected what tunecheck accept --keep left", Misuse.MALFORMED)
 
 
 def write(path: str, found: Accepted) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from ..errors import ProbeError, UsageError
+from ..errors import Misuse, ProbeError, UsageError
 from . import interrupt
 from .arrivals import Arrivals, most_bytes
 from .http_exchange import Deadlines, Exchange, ExchangeError, HttpClient
@@ -76,7 +76,8 @@ class Client:
         self._refused: set[str] = set()
         if key and not self._reach.plain and not base.lower().startswith("https:") and not own_machine(base):
             raise UsageError(f"{self.root}: the API key would go to another machine over plain HTTP, where everybody "
-                             "on the way can read it; expected https; give an https address, or --allow-plain-http")
+                             "on the way can read it; expected https; give an https address, or --allow-plain-http",
+                             Misuse.NOT_ENCRYPTED)
         headers = {**self._reach.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
         self._http = HttpClient(self.deadlines, headers, base.lower().startswith("https:"), self._reach.ca)
 
@@ -108,7 +109,7 @@ class Client:
         what answers is no OpenAI-compatible server, UsageError where the key is refused."""
         status, text = self.get("/v1/models")
         if status in (401, 403):
-            raise UsageError(self._no_entry(status))
+            raise UsageError(self._no_entry(status), Misuse.REFUSED)
         place = f"{self.root}/v1/models"
         if status in _ELSEWHERE or _NO_NAME.search(text if not status else ""):
             raise ProbeError(f"{place}: {f'HTTP {status}' if status else text}; expected an OpenAI-compatible server; "
@@ -143,7 +144,7 @@ class Client:
         until = time.monotonic() + self.deadlines.whole
         first, status = self._patient(kind, tokens, self._body(text, tokens, more, self._refused), until)
         if status in (401, 403):
-            raise UsageError(self._no_entry(status))
+            raise UsageError(self._no_entry(status), Misuse.REFUSED)
         if status not in (400, 422):
             return first
         for without in _fewer([each for each in _OPTIONAL if each not in self._refused

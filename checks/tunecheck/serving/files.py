@@ -6,7 +6,7 @@ import json
 import sys
 import zlib
 
-from ..errors import Flaw, UsageError
+from ..errors import Flaw, Misuse, UsageError
 from ..util import safe_files
 from .document import SCHEMA, measured_of
 from .foreign import measured_of_foreign, measured_of_table, measured_of_text, recognised
@@ -59,9 +59,10 @@ def _unpacked(content: bytes, path: str) -> bytes:
     try:
         found = packer.decompress(content, _MOST)
     except zlib.error as error:
-        raise UsageError(f"{path}: gzip that cannot be unpacked ({error})") from None
+        raise UsageError(f"{path}: gzip that cannot be unpacked ({error})", Misuse.UNREADABLE) from None
     if not packer.eof:
-        raise UsageError(f"{path}: gzip of more than {_MOST >> 20} MiB, or cut short; expected one whole result file")
+        raise UsageError(f"{path}: gzip of more than {_MOST >> 20} MiB, or cut short; expected one whole result file",
+                         Misuse.TOO_LARGE)
     return found
 
 

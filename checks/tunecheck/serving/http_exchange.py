@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 
 __all__ = ["Deadlines", "Exchange", "ExchangeError", "HttpClient"]
 
@@ -89,7 +89,7 @@ class HttpClient:
                 guard.stop()
                 response.close()
         except httpx.InvalidURL as wrong:
-            raise UsageError(f"{url}: not an address ({wrong}); expected http://host:port") from None
+            raise UsageError(f"{url}: not an address ({wrong}); expected http://host:port", Misuse.MALFORMED) from None
         except (httpx.HTTPError, OSError, zlib.error) as error:
             if guard.expired:
                 raise ExchangeError(guard.expired, True) from None
@@ -249,4 +249,4 @@ def _trusted(ca: str | None) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"--ca {ca}: cannot be read ({getattr(error, 'strerror', None) or error}); expected a file of "
-                         "certificates in PEM") from None
+                         "certificates in PEM", Misuse.UNREADABLE) from None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import UsageError
+from ..errors import Misuse, UsageError
 from ..recipes.frozen import Canary, Recipe
 from ..util.durations import seconds as duration
 from .load import LoadPlan
@@ -44,7 +44,8 @@ def plan_for(profile: str, recipe: Recipe | None, ladder: str | None, concurrenc
     canaries = tuple(replace(each, context=int(each.context * scale)) for each in asked)
     streams = numbers("--concurrency", concurrency) if concurrency else ()
     if any(not 1 <= each <= 4096 for each in streams):
-        raise UsageError(f"--concurrency {concurrency}: expected numbers of streams from 1 to 4096, as in 1,4,16")
+        raise UsageError(f"--concurrency {concurrency}: expected numbers of streams from 1 to 4096, as in 1,4,16",
+                         Misuse.MALFORMED)
     if profile == "boot":
         return Plan(profile, 1, 256, 1, (), streams, canaries)
     points = () if ladder == "none" else numbers("--ladder", ladder or LADDER)
@@ -57,7 +58,8 @@ def load_for(seconds: float, streams: tuple[int, ...], rates: str | None, slo: S
     of filler a prompt. UsageError for what cannot be understood."""
     found, limits = rates_of(rates), limits_of(slo)
     if not found and not streams:
-        raise UsageError("--sustain: expected a load to sustain; give --concurrency 1,4,16 or --rate 2")
+        raise UsageError("--sustain: expected a load to sustain; give --concurrency 1,4,16 or --rate 2",
+                         Misuse.DOES_NOT_BELONG)
     return LoadPlan(seconds, streams, found, words=size, slo=limits)
 
 
@@ -66,7 +68,8 @@ def rates_of(rates: str | None) -> tuple[float, ...]:
     found = []
     for part in rates.split(",") if rates else ():
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", part.strip()) or not 0.01 <= float(part) <= 1000:
-            raise UsageError(f"--rate {rates}: expected 0.01 to 1000 requests a second, as in 0.5,2,8")
+            raise UsageError(f"--rate {rates}: expected 0.01 to 1000 requests a second, as in 0.5,2,8",
+                             Misuse.MALFORMED)
         found.append(float(part))
     return tuple(found)
 
@@ -77,7 +80,7 @@ def limits_of(slo: Sequence[str]) -> dict[str, float]:
     for each in slo:
         name, equals, text = each.partition("=")
         if not equals or name not in ("ttft", "itl", "e2e"):
-            raise UsageError(f"--slo {each}: expected ttft, itl or e2e, as in ttft=2s or itl=0.05")
+            raise UsageError(f"--slo {each}: expected ttft, itl or e2e, as in ttft=2s or itl=0.05", Misuse.MALFORMED)
         limits[name] = duration(f"--slo {name}", text)
     return limits
 
@@ -88,7 +91,8 @@ def numbers(option: str, text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"(?:(\d{1,7})(K?)|max)", part.strip())
         if not match or (match[1] and not int(match[1])):
-            raise UsageError(f"{option} {text}: expected numbers separated by commas, as in {_EXAMPLES[option]}")
+            raise UsageError(f"{option} {text}: expected numbers separated by commas, as in {_EXAMPLES[option]}",
+                             Misuse.MALFORMED)
         found.append(int(match[1]) * (1024 if match[2] else 1) if match[1] else 0)
     return tuple(found)
 

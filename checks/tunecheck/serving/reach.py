@@ -69,10 +69,10 @@ def headers(given: Sequence[str]) -> dict[str, str]:
         match = re.fullmatch(r"([A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}):[ \t]*([\x20-\x7e]{0,4000})", each)
         if not match or match[1].lower() in _CARRIERS:
             raise UsageError(f"--header {each[:60]}: expected \"Name: value\" of a header that is not the connection's "
-                             "own")
+                             "own", Misuse.MALFORMED)
         if _SECRET.search(match[1]):
             raise UsageError(f"--header {match[1]}: a command line is in every process list; give a key with "
-                             f"--api-key-file, or set {KEY}")
+                             f"--api-key-file, or set {KEY}", Misuse.DOES_NOT_BELONG)
         found[match[1]] = match[2]
     return found
 
@@ -85,14 +85,14 @@ def fields(given: Sequence[str]) -> dict[str, Any]:
         name, equals, text = each.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}", name):
             raise UsageError(f"--field {each[:60]}: expected NAME=JSON, as in "
-                             "'chat_template_kwargs={\"enable_thinking\": false}'")
+                             "'chat_template_kwargs={\"enable_thinking\": false}'", Misuse.MALFORMED)
         if name in _OURS:
-            raise UsageError(f"--field {name}: the measurement sets it; leave it out")
+            raise UsageError(f"--field {name}: the measurement sets it; leave it out", Misuse.DOES_NOT_BELONG)
         try:
             found[name] = json.loads(text)
         except (ValueError, RecursionError):
-            raise UsageError(f"--field {name}: {text[:60]} is not JSON; text needs quotes, as in '{name}=\"low\"'"
-                             ) from None
+            raise UsageError(f"--field {name}: {text[:60]} is not JSON; text needs quotes, as in '{name}=\"low\"'",
+                             Misuse.MALFORMED) from None
     return found
 
 
@@ -102,10 +102,11 @@ def limits(given: Sequence[str]) -> dict[str, float]:
     for each in given:
         name, equals, value = each.partition("=")
         if not (equals and value) or name not in ("connect", "first", "between", "whole"):
-            raise UsageError(f"--deadline {each}: expected connect, first, between or whole, as in first=5m")
+            raise UsageError(f"--deadline {each}: expected connect, first, between or whole, as in first=5m",
+                             Misuse.MALFORMED)
         found[name] = seconds(f"--deadline {name}", value)
         if not found[name]:
-            raise UsageError(f"--deadline {each}: expected more than 0 s")
+            raise UsageError(f"--deadline {each}: expected more than 0 s", Misuse.MALFORMED)
     return found
 
 
@@ -120,9 +121,10 @@ def key(path: str | None) -> str:
             found = safe_files.read(path, 4096).decode("ascii").strip()
         except (OSError, ValueError) as error:
             raise UsageError(f"--api-key-file {path}: cannot be read ({getattr(error, 'strerror', 'not ASCII')}); "
-                             "expected a file with one key") from None
+                             "expected a file with one key", Misuse.UNREADABLE) from None
         if not found:
-            raise UsageError(f"--api-key-file {path}: is empty; expected one key")
+            raise UsageError(f"--api-key-file {path}: is empty; expected one key", Misuse.EMPTY)
     if not re.fullmatch(r"[\x21-\x7e]*", found):
-        raise UsageError("the API key holds blanks or other characters that no header may hold; expected one word")
+        raise UsageError("the API key holds blanks or other characters that no header may hold; expected one word",
+                         Misuse.MALFORMED)
     return found

@@ -32,7 +32,8 @@ def listed_of(inventory: str) -> dict[str, Any]:
     """Return what Ansible reads in ``inventory``, as listing(). UsageError where nothing of that name is there."""
     if "," not in inventory and not Path(inventory).exists():
         raise UsageError(
-            f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1"
+            f"inventory {inventory!r} does not exist; expected a folder or file, for example inventory/box1",
+            Misuse.NOT_THERE
         )
     return listing(inventory)
 
@@ -41,13 +42,14 @@ def hosts_in(listed: dict[str, Any], inventory: str, only: str | None = None) ->
     """Return what hosts_of() does, from what was listed before."""
     hosts = variables_of(listed)
     if not hosts:
-        raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml")
+        raise UsageError(f"inventory {inventory} has no hosts; add one to its hosts.yml", Misuse.EMPTY)
     if only is None:
         return dict(sorted(hosts.items()))
     if only not in hosts:
         guess = did_you_mean(nearest(only, hosts))
         names = ", ".join(sorted(hosts)[:20])
-        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}{' ' * bool(guess)}its hosts: {names}")
+        raise UsageError(f"inventory {inventory} has no host {only!r}; {guess}{' ' * bool(guess)}its hosts: {names}",
+                         Misuse.NO_SUCH)
     return {only: hosts[only]}
 
 
@@ -56,7 +58,7 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
     ``limit`` matches no host. UsageError where Ansible cannot read it, and where a key stands twice in a mapping:
     Ansible only warns of that, and goes on without the first."""
     if doubled := doubled_keys([inventory]):
-        raise UsageError("\n".join(doubled))
+        raise UsageError("\n".join(doubled), Misuse.MALFORMED)
     command = beside("ansible-inventory")
     # Ansible would only warn about a file that it cannot parse, and go on without its hosts.
     strict = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true", "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
@@ -67,9 +69,10 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
             env=os.environ | strict, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DEADLINE, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s") from error
+        raise UsageError(f"ansible-inventory gave no answer on {inventory} in {_DEADLINE} s",
+                         Misuse.TIMED_OUT) from error
     except OSError as error:
-        raise UsageError(f"{command} cannot be run ({error.strerror}); {CONTROL_NODE}") from None
+        raise UsageError(f"{command} cannot be run ({error.strerror}); {CONTROL_NODE}", Misuse.NOT_HERE) from None
     if done.returncode != 0:
         told = done.stderr.decode(errors="replace").strip()
         if limit and "do not match any hosts" in told:

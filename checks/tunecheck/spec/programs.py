@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tunecheck.errors import CONTROL_NODE, UsageError
+from tunecheck.errors import CONTROL_NODE, Misuse, UsageError
 
 __all__ = ["beside"]
 
@@ -16,5 +16,5 @@ def beside(program: str) -> str:
     here = Path(sys.executable).with_name(program)
     command = str(here) if here.exists() else shutil.which(program)
     if command is None:
-        raise UsageError(f"{program} is not installed here; {CONTROL_NODE}")
+        raise UsageError(f"{program} is not installed here; {CONTROL_NODE}", Misuse.NOT_HERE)
     return command

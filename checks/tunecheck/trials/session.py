@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import GpusInUseError, TrialError, TunecheckError, UsageError
+from ..errors import GpusInUseError, Misuse, TrialError, TunecheckError, UsageError
 from ..facts.nvidia.nvml import Gpu, Nvml
 from ..facts.snapshot import Snapshot
 from ..host import Host, Unreadable
@@ -71,7 +71,7 @@ def _numbers(snapshot: Snapshot, chosen: Sequence[int]) -> list[int]:
     unknown = [number for number in chosen if not 0 <= number < count]
     if unknown:
         raise UsageError(f"--gpus: there is no GPU{unknown[0]}; this machine has GPU0 to GPU{count - 1}"
-                         if count else "--gpus: this machine has no accelerator")
+                         if count else "--gpus: this machine has no accelerator", Misuse.NO_SUCH)
     return sorted(set(chosen)) or list(range(count))
 
 

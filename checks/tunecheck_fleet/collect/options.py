@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.at_first_use import dataclass
 
 __all__ = ["KEPT", "TOOLS", "Collected", "Options"]
@@ -47,12 +47,13 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.forks is not None and self.forks < 1:
-            raise UsageError(f"{self.forks} forks: expected at least 1")
+            raise UsageError(f"{self.forks} forks: expected at least 1", Misuse.MALFORMED)
         if self.deadline < 1 or self.connect < 1 or self.max_age < 60:
-            raise UsageError("a deadline is at least 1 s, and the age of a timer's snapshot at least 60 s")
+            raise UsageError("a deadline is at least 1 s, and the age of a timer's snapshot at least 60 s",
+                             Misuse.MALFORMED)
         bad = [path for path in (*self.tools, self.kept) if not path.startswith("/") or set(path) & set(" \t\n\"'\\$`")]
         if bad:
-            raise UsageError(f"{bad[0]!r}: expected an absolute path without blanks and quotes")
+            raise UsageError(f"{bad[0]!r}: expected an absolute path without blanks and quotes", Misuse.MALFORMED)
 
     def turns(self, hosts: int) -> tuple[int, int]:
         """How many boxes are asked at a time: at least, and at most where they only wait."""

@@ -92,7 +92,7 @@ class _Audit:
             late = time.monotonic() > self._until
             why = "no answer before the audit's own deadline" if late else run.why()
             if not late and not run.began and not ship:
-                raise UsageError(f"Ansible asked no host; it says: {why}")
+                raise UsageError(f"Ansible asked no host; it says: {why}", Misuse.EMPTY)
         finally:
             run.close()
         for host in hosts:

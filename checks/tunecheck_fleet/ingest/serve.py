@@ -175,7 +175,8 @@ def _bound(listen: Listen, limits: Limits) -> socket.socket:
     try:
         return socket.create_server((listen.host, listen.port), family=family, backlog=limits.backlog)
     except OSError as error:
-        raise UsageError(f"--bind {listen.host}:{listen.port}: not possible ({error.strerror})") from None
+        raise UsageError(f"--bind {listen.host}:{listen.port}: not possible ({error.strerror})",
+                         Misuse.IN_USE) from None
 
 
 def _log() -> None:

@@ -58,7 +58,7 @@ class Tokens:
             self._hosts, self._by_id, self._stamp = {}, {}, None
             return self._hosts
         except OSError as error:
-            raise UsageError(f"{self._path}: cannot be read ({error.strerror})") from None
+            raise UsageError(f"{self._path}: cannot be read ({error.strerror})", Misuse.UNREADABLE) from None
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
         if stamp != self._stamp:
             self._hosts = _read(self._path)
@@ -117,7 +117,7 @@ def _locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise UsageError(f"{path.parent}: cannot be used ({error.strerror})") from None
+        raise UsageError(f"{path.parent}: cannot be used ({error.strerror})", Misuse.UNWRITABLE) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -135,15 +135,16 @@ def _write(path: Path, hosts: dict[str, Known]) -> None:
 def _read(path: Path) -> dict[str, Known]:
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB; that is no list of hosts")
+            raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB; that is no list of hosts", Misuse.TOO_LARGE)
         document = json.loads(path.read_bytes())
         if document["schema"] != SCHEMA:
             raise ValueError
         return {name: _known(name, entry) for name, entry in document["hosts"].items()}
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", Misuse.UNREADABLE) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise UsageError(f"{path}: not a {SCHEMA}; expected what tunecheck ingest token writes") from None
+        raise UsageError(f"{path}: not a {SCHEMA}; expected what tunecheck ingest token writes",
+                         Misuse.MALFORMED) from None
 
 
 def _known(name: str, entry: dict[str, Any]) -> Known:

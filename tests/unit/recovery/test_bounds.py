@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.unit.recovery.test_act import Box1, _at_once, asked, box
 
 from tunecheck.cli import recover as recover_verb
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.recovery import act, unit
 from tunecheck.recovery.act import recover
 from tunecheck.recovery.model import Step
@@ -53,7 +53,7 @@ def test_two_recoveries_at_once_are_one(tmp_path: Path, monkeypatch: pytest.Monk
                               check=False)
         assert done.returncode == 1, "it is held against other processes"
         told = CliRunner().invoke(recover_verb.recover, [])
-        assert isinstance(told.exception, UsageError) and "another tunecheck recover is at work" in str(told.exception)
+        assert isinstance(told.exception, UsageError) and told.exception.flaw is Misuse.IN_USE
     finally:
         os.close(first)
     monkeypatch.setattr(recover_verb, "_recovered", lambda *_: None)
