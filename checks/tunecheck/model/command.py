@@ -36,11 +36,12 @@ _ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CPUS = regex(r"[0-9][0-9,-]{0,2000}")
 #: Programs that need root: with any argument, or with one that begins like this.
 _AS_ROOT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("setpci", "modprobe", "rmmod", "chcpu", "cpupower", "update-grub", "update-initramfs", "mokutil",
-                     "apt-mark", "apt-get", "dnf", "nvidia-ctk"), ()),
+    **dict.fromkeys(("setpci", "modprobe", "rmmod", "chcpu", "cpupower", "update-grub", "update-initramfs", "apt-mark",
+                     "apt-get", "dnf", "nvidia-ctk"), ()),
     "nvidia-smi": ("-pm", "-pl", "-e", "-mig", "-c", "-lgc", "-rgc", "--gpu-reset"),
     "systemctl": ("enable", "disable", "start", "stop", "restart", "mask"),
-    "sysctl": ("-w",), "journalctl": ("-k", "-u"), "dkms": ("autoinstall", "install", "remove"),
+    "mokutil": ("--import",), "sysctl": ("-w",), "journalctl": ("-k", "-u"),
+    "dkms": ("autoinstall", "install", "remove"),
     "tunecheck": ("preflight", "host", "p2p", "allreduce", "record"),
 }
 _FIELD = regex(r"\{([a-z_]+)\}")
@@ -63,10 +64,7 @@ class Command:
     def as_root(self) -> bool:
         """Whether the command changes the box, or reads what only root may. For any other command no user is asked for
         a password in vain."""
-        if self.argv[0] == "sudo":
-            return True
-        known = _AS_ROOT.get(self.argv[0])
-        return known is not None and (not known or any(word.startswith(known) for word in self.argv[1:]))
+        return self.argv[0] == "sudo" or _needs_root(self.argv)
 
     @property
     def fill_in(self) -> tuple[str, ...]:
@@ -82,7 +80,7 @@ class Command:
 def run(line: str, *words: str, where: Literal["box", "control"] = "box") -> Command:
     """Return a command. ``line`` is ours and is split at its spaces; each of ``words`` is one word, whatever is in
     it."""
-    return Command((*line.split(), *words), where)
+    return _command((*line.split(), *words), where)
 
 
 def typed(template: str, **values: str) -> tuple[str | Command, ...]:
@@ -95,8 +93,17 @@ def typed(template: str, **values: str) -> tuple[str | Command, ...]:
         tuple(_filled(word, values) for word in part)) for part in _split(template))
 
 
-def _command(words: tuple[str, ...]) -> Command:
-    return Command(words, "control" if words[0].startswith("ansible-") else "box")
+def _command(words: tuple[str, ...], where: Literal["box", "control"] | None = None) -> Command:
+    """Return a command as its user can paste it: with sudo where only root may do it."""
+    where = where or ("control" if words[0].startswith("ansible-") else "box")
+    return Command(("sudo", *words) if where == "box" and _needs_root(words) else words, where)
+
+
+def _needs_root(argv: tuple[str, ...]) -> bool:
+    known = _AS_ROOT.get(argv[0])
+    # What judges texts needs nobody's rights; nvidia-smi nvlink has an -e of its own, which reads.
+    return known is not None and "--from" not in argv and "nvlink" not in argv and (
+        not known or any(word.startswith(known) for word in argv[1:]))
 
 
 @lru_cache(1024)        # the templates are our own: a few hundred

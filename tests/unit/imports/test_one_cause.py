@@ -97,6 +97,6 @@ def test_a_driver_of_two_versions_is_one_failure_with_the_reboot(tmp_path: Path,
     found = judge(case, "preflight")
     (told,) = [each for each in found if each.outcome == "fail"]
     assert (told.id, told.code) == ("driver-coherence", "other-version") and told.remedy and told.remedy.needs_reboot
-    assert ("modprobe", "-r") in {command.argv[:2] for command in told.remedy.commands}
+    assert ("sudo", "modprobe", "-r") in {command.argv[:3] for command in told.remedy.commands}
     assert "595.84" in told.observed or texts == [_SMI]
     assert not [each for each in found if each.id in ("gpu-start", "nvml-answers") and each.outcome in ("fail", "warn")]

@@ -125,6 +125,13 @@ def test_no_claim_of_a_host_gets_into_a_command(path: Path) -> None:
             assert command.shown in finding.message or finding.outcome in ("pass", "skip")
 
 
+def test_what_only_root_may_do_can_be_pasted_by_anybody_who_may_use_sudo() -> None:
+    commands = {command for path in CLAIMED for finding in _judged(path) if finding.remedy
+                for command in finding.remedy.commands if command.where == "box"}
+    assert [command.shown for command in commands if command.as_root and command.argv[0] != "sudo"] == []
+    assert not run("nvidia-smi nvlink -e").as_root and not run("tunecheck preflight --from box/").as_root
+
+
 @pytest.mark.parametrize(("name", "limit"), [
     ("gpu7", "gpu7"), ("gpu-7.rack_1", "gpu-7.rack_1"), ("gpu7;curl evil", "HOST"), ("all", "HOST"), ("-e", "HOST"),
     ("@hosts", "HOST"), ("~gpu", "HOST"), ("a,b", "HOST"), ("!a", "HOST"), ("a:b", "HOST"), ("gpu*", "HOST"),
@@ -147,7 +154,7 @@ def test_every_output_shows_the_same_commands() -> None:
                        run("ansible-playbook site.yml -l gpu1", where="control"), " (after every boot)")
     finding = Finding("swap", "swap-active", "it", "fail", "effective", "is wrong; run: curl EVIL", remedy=remedy)
     shown = [command.shown for command in remedy.commands]
-    assert shown == ["apt-mark hold 'a b;c'", "ansible-playbook site.yml -l gpu1"]
+    assert shown == ["sudo apt-mark hold 'a b;c'", "ansible-playbook site.yml -l gpu1"]
     path = next(path for path in CASES if path.stem == "swap-on" or check_of(path) == "swap")
     snapshot, frozen, case = _cases(path)
     told = document("host", case(snapshot, frozen), [finding])["findings"][0]["remedy"]
