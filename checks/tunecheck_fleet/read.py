@@ -36,9 +36,6 @@ _NO_FAILURE = (Absence.OLDER, Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absen
                Absence.NO_VERSION, Absence.ELSEWHERE, Absence.LOG_TOO_SHORT, Absence.NO_SYSTEMD)
 _OWN = ("judged by the spec that the box itself sent, which proves nothing: the receiver holds none for it; declare "
         "box_spec for it in an inventory, and start tunecheck ingest with -i INVENTORY")
-_NONE = ("judged without a specification: the snapshot was made without one, so what the inventory's asks of modules "
-         "was not read there; provision the box, or make the snapshot with `tunecheck snapshot --spec SPEC.json --json "
-         "FILE`: SPEC.json is what `tunecheck spec show -i INVENTORY --host HOST --json` prints")
 _WHOLE_LOG = "kernel-log-complete"
 _NO_REMEDY = Remedy("")
 _BAD = ("fail", "warn", "unknown")
@@ -141,8 +138,9 @@ def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
         frozen = stored.judged_with(spec)
     except UsageError:
         frozen = stored.frozen
-        why = ("judged by the box's own spec: the given one names other accelerators or modules, whose facts were not "
-               "read there; provision the box with it first" if frozen else _NONE)
+        how = "by the box's own specification" if frozen else "without a specification"
+        why = (f"judged {how}: the inventory's names other accelerators than this snapshot is about; correct "
+               "accelerators.pci_ids there, or provision the box with it first")
     return judge(Case(stored.snapshot, frozen), "preflight"), why
 
 

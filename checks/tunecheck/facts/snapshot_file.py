@@ -37,19 +37,22 @@ class Stored:
     tunecheck: str = field(default=__version__, compare=False)
 
     def judged_with(self, given: Frozen | None) -> Frozen | None:
-        """Return the spec to judge with: ``given``, from the command line, else its own. UsageError where the facts
-        that the given one needs were never read."""
-        if given is None or self._holds_facts_for(given.spec):
+        """Return the spec to judge with: ``given``, from the command line, else its own. UsageError where the snapshot
+        is about other accelerators. Parameters of modules that nobody asked for when it was made are not in it:
+        module-parameter calls them unknown."""
+        if given is None or self._has_accelerators_of(given.spec):
             return given or self.frozen
-        raise UsageError("this snapshot was made with other accelerators or modules than --spec names, so their facts "
-                         "are not in it; give a recording (tunecheck record), or leave --spec away",
-                         Misuse.DOES_NOT_BELONG)
+        raise UsageError("this snapshot was made with other accelerators than --spec names, so their facts are not in "
+                         "it; give a recording (tunecheck record), or leave --spec away", Misuse.DOES_NOT_BELONG)
 
-    def _holds_facts_for(self, spec: Spec) -> bool:
-        own = self.frozen.spec if self.frozen else Spec()
-        read = {(name, parameter) for name, values in own.modules.items() for parameter in values}
-        wanted = {(name, parameter) for name, values in spec.modules.items() for parameter in values}
-        return spec.accelerators.pci_ids == own.accelerators.pci_ids and wanted <= read
+    def _has_accelerators_of(self, spec: Spec) -> bool:
+        wanted = spec.accelerators.pci_ids
+        own = self.frozen.spec.accelerators.pci_ids if self.frozen else ()
+        if wanted == own or own:
+            return wanted == own
+        # Made without any ids, it has all display and 3D controllers of NVIDIA's (facts/pci/pci.py, accelerators).
+        return all(each.startswith("10de:") for each in wanted) and all(
+            device.ids in wanted for device in self.snapshot.topology.devices)
 
     def seen_by(self, verb: str) -> Snapshot:
         """Return the snapshot as the verb ``verb`` would have read it."""

@@ -29,7 +29,7 @@ from tunecheck.model.fact import Fact, absent, known
 from tunecheck.parsers.text.damage import Damage, DamagedError
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
-from tunecheck.spec.frozen import Frozen
+from tunecheck.spec.frozen import Accelerators, Frozen
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
 LOG = """\
@@ -171,8 +171,13 @@ def test_a_given_spec_must_not_ask_for_facts_that_were_never_read() -> None:
     stored = unpack(_CONTENT)
     assert stored.judged_with(None) == stored.frozen
     assert stored.judged_with(frozen(iommu="pt")) == frozen(iommu="pt")
+    unread = frozen(modules={"nvidia": {"NVreg_X": 1}})
+    assert stored.judged_with(unread) == unread
+    found = judge(Case(stored.snapshot, unread), "preflight")
+    [told] = [each for each in found if each.subject == "nvidia NVreg_X"]
+    assert told.outcome == "unknown" and told.remedy is not None
     with refused(Misuse.DOES_NOT_BELONG, "--spec"):
-        stored.judged_with(frozen(modules={"nvidia": {"NVreg_X": 1}}))
+        stored.judged_with(frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8)))
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None,

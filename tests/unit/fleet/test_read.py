@@ -23,7 +23,7 @@ from tunecheck.rules import judge
 from tunecheck.rules.codes import LOG_INCOMPLETE, LOG_UNREAD
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import CHECKS
-from tunecheck.spec.frozen import Accelerators, Frozen
+from tunecheck.spec.frozen import Accelerators, Cpu, Frozen
 from tunecheck_fleet.families import FAMILIES, family_of
 from tunecheck_fleet.model import Answer, Change, Seen
 from tunecheck_fleet.read import seen
@@ -117,11 +117,29 @@ def test_a_given_spec_judges() -> None:
     assert found.outcomes["acs"] == "fail"
 
 
-def test_a_snapshot_without_a_specification_says_how_to_make_one_that_the_inventory_judges() -> None:
+@pytest.mark.parametrize("change", [
+    {}, {"iommu": "off"}, {"accelerators": Accelerators(pci_ids=("10de:2bb1",), count=9)},
+    {"accelerators": Accelerators(pci_ids=("10de:2bb1",), count=2, relation="PIX")},
+    {"cpu": Cpu(governor="powersave")}, {"modules": {"nvidia-uvm": {"uvm_disable_hmm": 1}}}])
+def test_a_snapshot_without_a_specification_is_judged_by_the_inventorys(change: dict[str, Any]) -> None:
+    """As if it had been made with it, but for the modules that nobody asked for then: those are unknown."""
+    spec = frozen(**change)
     bare = packed(Stored(gather(box().host(), None, True), None), created=0)
-    found = seen(answer(box(), content=bare), frozen())
+    found, wanted = seen(answer(box(), content=bare), spec), seen(answer(box(), spec), spec)
+
+    def told(of: Seen) -> set[tuple[str, ...]]:
+        return {(each.check, each.subject, each.outcome, each.code, each.observed) for each in of.problems
+                if each.check != "module-parameter"}
+
+    assert told(found) == told(wanted)
+    unread = {each.outcome for each in found.problems if each.check == "module-parameter"}
+    assert unread == ({"unknown"} if spec.spec.modules else set())
+
+
+def test_a_snapshot_of_other_boards_is_not_judged_by_the_inventorys() -> None:
+    bare = packed(Stored(gather(box().host(), None, True), None), created=0)
+    found = seen(answer(box(), content=bare), frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8)))
     assert found.outcomes["spec"] == "unknown" and found.problems[0].code == "other-spec"
-    assert "snapshot --spec" in found.problems[0].text
 
 
 def test_runs_of_our_roles() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.kernel.modules import Module
+from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import trial_parameters
 from ...parsers.kernel.modprobe import normalise_module, same_value
@@ -20,6 +21,8 @@ CHECK = Check(
     judges=("module.parameter.{subject}", "module.configured.{subject}"),
 )
 _ID = CHECK.id
+_WITH_SPEC = Remedy.typed("provision the box, or make the snapshot with this specification, as `tunecheck snapshot "
+                          "--help` says of --spec")
 CODES = {
     "module-not-installed": "The module is not installed for this kernel.",
     "not-loaded": "The module is not loaded, so no live value exists; modprobe.d is ready.",
@@ -39,7 +42,15 @@ def judge(case: Case) -> Iterator[Finding]:
                       else "no spec given")
     for name, values in case.spec.modules.items():
         for parameter, value in values.items():
-            yield _judge(case, case.host.modules[name], parameter, value)
+            module = case.host.modules.get(name)
+            yield _judge(case, module, parameter, value) if module else _nobody_asked(name, parameter, value)
+
+
+def _nobody_asked(name: str, parameter: str, value: int | str) -> Finding:
+    """Return what is known of a module of which a snapshot holds nothing: it was made without this specification."""
+    return Finding(_ID, UNREAD, f"{name} {parameter}", "unknown", "effective",
+                   f"{name} {parameter}: the snapshot was made without the specification that asks for it, so it was "
+                   "not read", "?", f"{parameter}={value}", absence=Absence.NOT_ASKED, remedy=_WITH_SPEC)
 
 
 def _judge(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
@@ -90,7 +101,9 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
 
 def _live(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
     subject, expected = f"{module.name} {parameter}", f"{parameter}={value}"
-    fact = module.live[parameter]
+    fact = module.live.get(parameter)
+    if fact is None:
+        return _nobody_asked(module.name, parameter, value)
     evidence = (fact.source, f"modprobe.d: {_configured(module, parameter) or 'not set'}")
     if fact.value is None:
         reason = ("the loaded module shows no such parameter (misspelt, or not exported)" if fact.missing
