@@ -24,6 +24,8 @@ _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
 #: An example for the commented line, where no driver is loaded.
 _EXAMPLE = "595.71.05"
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
+#: How the cards are joined, as the names of profiles end, and in words.
+_SHAPES = {"-switch": "below one switch", "-switches": "below several switches", "-direct": "on root ports"}
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     ids = sorted({device.ids for device in devices})
     made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
     if made["profile"] is None:
-        made["profile"] = "rtx-pro-6000-direct"
-        change["profile"] = f"no profile is made for {', '.join(ids)}; the one here fits cards on root ports"
+        shape = _shape(topology)
+        made["profile"] = f"rtx-pro-6000{shape}"
+        change["profile"] = f"no profile is made for {', '.join(ids)}; the one here fits cards {_SHAPES[shape]}"
         made["pci_ids"] = ids
         made["link_width"] = None
     if topology.doubt or topology.unidentified:
@@ -118,7 +121,7 @@ def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
     from ..spec.profile_files import load, names
 
     fitting = [name for name in names() if set(ids) <= set(load(name).values["accelerators"].get("pci_ids", ()))]
-    devices, topology = snapshot.topology.devices, snapshot.topology
+    devices = snapshot.topology.devices
     if any(device.driver.value == _HELD for device in devices) and "passthrough-host" in fitting:
         return "passthrough-host"
     if snapshot.guest.value and "passthrough-guest" in fitting:
@@ -126,10 +129,14 @@ def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
     real = [name for name in fitting if not name.startswith("passthrough")]
     if len(real) < 2:
         return real[0] if real else None
-    if len(devices) > 1 and all(_within(pair.relation.value, "PXB") for pair in topology.pairs):
-        return _ending(real, "-switch")
+    return _ending(real, _shape(snapshot.topology))
+
+
+def _shape(topology: Topology) -> str:
+    if len(topology.devices) > 1 and all(_within(pair.relation.value, "PXB") for pair in topology.pairs):
+        return "-switch"
     groups = topology.groups("PXB") or []
-    return _ending(real, "-switches" if any(len(group) > 1 for group in groups) else "-direct")
+    return "-switches" if any(len(group) > 1 for group in groups) else "-direct"
 
 
 def _ending(names: Sequence[str], suffix: str) -> str:
@@ -156,8 +163,7 @@ def _relation(topology: Topology, profile: str, change: dict[str, str]) -> dict[
         if len(groups) > 1 and (even or profile.endswith("-switches")) and not profile.endswith("-switch"):
             if not even:
                 sizes = ", ".join(str(len(group)) for group in groups)
-                change["accelerators.groups"] = (f"{sizes} cards: is one missing? If not: the profile that ends in "
-                                                 f"-direct, and relation: {worst} in place of groups")
+                change["accelerators.groups"] = f"{sizes} cards: one missing? Else profile -direct, relation: {worst}"
             within_groups = [_word(topology, a, b) for group in groups for a, b in combinations(group, 2)]
             return {"groups": {"size": len(groups[0]) if even else None,
                                "inside": max(within_groups, key=RELATIONS.index), "across": worst}}

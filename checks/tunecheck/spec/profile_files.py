@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tunecheck.errors import CONTROL_NODE, SpecError
+from tunecheck.util.suggestions import did_you_mean, nearest
 
 __all__ = ["Profile", "load", "names"]
 
@@ -33,7 +34,8 @@ def names() -> list[str]:
 def load(name: object) -> Profile:
     """Return the profile ``name``. SpecError names the known ones where there is none of that name."""
     if not isinstance(name, str) or name not in names():
-        raise SpecError([f"unknown profile {name!r}; known profiles: {', '.join(names())}"])
+        meant = did_you_mean(nearest(str(name), names()))
+        raise SpecError([f"unknown profile {name!r}; {meant}{' ' * bool(meant)}known profiles: {', '.join(names())}"])
     try:
         data = _data(name)
     except ImportError as error:

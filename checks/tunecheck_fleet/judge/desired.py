@@ -96,7 +96,8 @@ def _keys(host: Host, problem: Problem) -> _Keys:
 def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
          state: Literal["new", "known", "resolved"], standing: bool) -> Row:
     metas = [view.of(fact) for fact in about]
-    fixes = [meta.fix for meta in metas if meta.fix != "none"]
+    # A check's own advice knows whether it needs a boot.
+    fixes = [meta.fix for meta in metas if meta.fix != "none" and not (meta.fix == "reboot" and problem.remedy)]
     # What is not known needs an output, or a right to read; what its value would need is not known either.
     fix = "reboot" if problem.needs_reboot else "none" if problem.outcome == "unknown" else \
         fixes[0] if fixes else "reload" if problem.tags else "none"

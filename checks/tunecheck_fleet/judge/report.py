@@ -147,7 +147,8 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
             continue
         if row.authority != "majority":
             approved = None
-        known = view.decision("acknowledge", row.host, row.fact, row.since) if row.state == "known" else None
+        open_since = row.state == "known" or (row.state == "new" and row.since is not None)
+        known = view.decision("acknowledge", row.host, row.fact, row.since) if open_since else None
         found.append(replace(row, approved=approved, acknowledged=known))
     return found
 

@@ -277,3 +277,14 @@ def test_an_inventory_is_written_whole_or_not_at_all(
     with pytest.raises((UsageError, KeyboardInterrupt)):
         init._write(tmp_path / "box", {"hosts.yml": "a", "group_vars/inference.yml": "b"})
     assert written and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("box", "profile"), [
+    (trees.below_one_switch(4), "rtx-pro-6000-switch"), (trees.switches(2, 2), "rtx-pro-6000-switches"),
+    (trees.direct(), "rtx-pro-6000-direct")])
+def test_a_board_without_a_profile_gets_one_of_its_shape_marked_as_a_guess(box: trees.Machine, profile: str) -> None:
+    snapshot = seen(box)
+    devices = tuple(replace(device, ids="10de:233b") for device in snapshot.topology.devices)
+    draft = drafted(replace(snapshot, topology=replace(snapshot.topology, accelerators=known(devices, "lspci"))))
+    assert draft.spec["profile"] == profile and "profile" in draft.change
+    assert draft.spec["accelerators"]["pci_ids"] == ["10de:233b"]

@@ -152,7 +152,7 @@ ENTRIES = (
     _board("fabric_status", "fabric_status", "high", "reload", "how that registration ended"),
     _board("fabric_health", "fabric_health", "high", "reload", "what is wrong with a GPU's place in that fabric"),
     _board("nvlinks", "nvlinks_active", "high", "hands-on", "NVLinks that are up", "links"),
-    _board("remap_pending", "remap_pending", "high", "reboot", "a row remap waits for a reset"),
+    _board("remap_pending", "remap_pending", "high", "reload", "a row remap waits for a reset"),
     _board("remap_failed", "remap_failed", "high", "hands-on", "a row could not be remapped"),
     _board("recovery_action", "recovery_action", "high", "reboot",
            "what the driver asks for: 0 nothing, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset"),

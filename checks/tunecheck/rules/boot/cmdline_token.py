@@ -27,6 +27,7 @@ CODES = {
     "reboot-pending": "The declared parameter is in the generated configuration and does not run.",
     "not-generated": "The declared parameter is configured, and the generated configuration lacks it.",
     "not-set": "The declared parameter does not run and is not configured.",
+    "not-running-config-unread": "It is not on the running command line; the boot configuration was not read.",
 }
 _ID = CHECK.id
 
@@ -86,6 +87,9 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     if configured and generated is False:
         return _fail(case, "not-generated", token, "generated", "is configured but not in the generated configuration: "
                      f"update-grub has not run or failed{_overwriters(case, configured)}", evidence)
+    if configured is None and generated is None:
+        return _fail(case, "not-running-config-unread", token, "effective", "is not on the running command line; "
+                     f"whether the next boot has it was not read ({boot.generated.why()})", evidence)
     return _fail(case, "not-set", token, "configured", "is not on the running command line, nor configured", evidence)
 
 

@@ -10,10 +10,10 @@ from ...model.finding import Finding, Place, Remedy
 from ...parsers.nvidia.driver_failures import KINDS, Failure
 from ..check import Check, Family, Heading
 from ..context import Case
-from . import from_log
+from . import from_log, xid_remedies
 
 if TYPE_CHECKING:
-    from ...parsers.kernel.kernel_log import KernelEvents
+    from ...parsers.kernel.kernel_log import Fallen, KernelEvents
 
 CHECK = Check(
     "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
@@ -32,7 +32,6 @@ _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: loo
               Place.MACHINE)
 _CODES = {"gone": "lost", "locked": "locked-up", "reset": "needs-reset"}
 _RESET = Remedy("stop what runs on the GPU and reset it; reboot the host where that does not help", (), True)
-_SEE = Remedy("do what xid recommends for it; if it happens again: look at power, seating, riser", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -47,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, code, gpu.gpu, "fail" if current else "warn", "behaviour",
                       f"{from_log.name(case, gpu.gpu)} {how}{from_log.at(gpu.when)}"
                       + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
-                      "every GPU on the bus", (case.host.kernel.log.source,), _FIX if gpu.at_probe else _SEE)
+                      "every GPU on the bus", (case.host.kernel.log.source,), _of_fallen(log, gpu))
     silent = list(_without_xid(log))
     for each in silent:
         current = each.load == log.loads
@@ -62,6 +61,13 @@ def judge(case: Case) -> Iterator[Finding]:
         yield quoted
     elif not log.fallen and not silent:
         yield from_log.nothing_logged(case, _ID, "GPU that fell off the bus")
+
+
+def _of_fallen(log: KernelEvents, gpu: Fallen) -> Remedy:
+    """Return what xid recommends for it, so that both are one entry with one fix."""
+    xid = next((each for each in log.xids if each.code == 79 and each.load == gpu.load
+                and gpu.gpu.startswith(each.gpu)), None)
+    return _FIX if gpu.at_probe or xid is None else xid_remedies.remedy(log, xid)
 
 
 def _without_xid(log: KernelEvents) -> Iterator[Failure]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...model.command import addresses
-from ...model.finding import Finding, Place, Remedy
-from ...parsers.nvidia.xid_catalog import advice
+from ...model.finding import Finding
 from ..check import Check, Family, Heading
 from ..context import Case
-from . import from_log
+from . import from_log, xid_remedies
 
 if TYPE_CHECKING:
-    from ...parsers.kernel.kernel_log import Xid
+    from ...parsers.kernel.kernel_log import KernelEvents, Xid
 
 CHECK = Check(
     "xid", "no Xid since boot; each with NVIDIA's recommended action",
@@ -31,9 +29,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if log is None:
         yield from_log.unread(case, _ID)
         return
-    asked = {xid.gpu: xid for xid in log.xids if xid.recovery and xid.load == log.loads}
     for xid in log.xids:
-        yield _judge(case, xid, asked.get(xid.gpu), xid.load == log.loads)
+        yield _judge(case, log, xid, xid.load == log.loads)
     quoted = from_log.quoted(case, _ID)
     if quoted:
         yield quoted
@@ -41,20 +38,15 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_log.nothing_logged(case, _ID, "Xid")
 
 
-def _judge(case: Case, xid: Xid, asked: Xid | None, current: bool) -> Finding:
-    recommended = advice(xid.code, xid.text, asked.recovery if asked and current and asked.order >= xid.order else None)
+def _judge(case: Case, log: KernelEvents, xid: Xid, current: bool) -> Finding:
+    recommended = xid_remedies.recommended(log, xid)
     subject = f"{from_log.name(case, xid.gpu)} {xid.instance}".strip()
     fatal = ", fatal" if 144 <= xid.code <= 150 and recommended.severity == "fail" else ""
     times = f" {xid.count} times, last" if xid.count > 1 else ""
     text = (f"{subject}: Xid {xid.code} ({recommended.meaning}{fatal}){times}"
             + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
             + ("" if current else ", before the driver was loaded again"))
-    # The address comes from the log: it goes into a command only where it is an address.
-    gpu, action = f"{xid.gpu}.0", f"recommended: {recommended.action} ({recommended.source})"
-    place = Place.MACHINE if recommended.physical else Place.BOX
-    remedy = Remedy.typed(action, (), recommended.reboot, place, gpu=gpu) if addresses([gpu]) else \
-        Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), recommended.reboot, place)
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
     return Finding(_ID, f"xid-{xid.code}", f"{subject} Xid {xid.code}{fatal}",
                    recommended.severity if current else "warn", "behaviour", text, str(xid.count), "no Xid since boot",
-                   (line,), remedy)
+                   (line,), xid_remedies.remedy(log, xid))
