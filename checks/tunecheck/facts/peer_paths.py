@@ -45,6 +45,15 @@ class PairPath:
     latency_class: str | None
     reason: str | None
 
+    @property
+    def slow_now(self) -> str:
+        """Return which links of switches on the way run slower than they can, "" where none does. Neither the boards'
+        own links, which slow down when idle, nor Gen1, to which a BIOS may lower all such links to save power."""
+        own = {self.hops[0].bdf, self.hops[-1].bdf}
+        slow = [link for link in self.links if link.lower.bdf not in own and not link.loaded
+                and 1 < (link.gen or 0) < (link.top_gen or 0)]
+        return "; ".join(f"{link.name} runs at Gen{link.gen} of Gen{link.top_gen} now" for link in slow)
+
     def link_of(self, bdf: str) -> PcieLink | None:
         """Return the first link of the way that the device ``bdf`` is an end of. None where there is none."""
         return next((link for link in self.links if bdf in (end.bdf for end in link.ends)), None)
@@ -99,6 +108,8 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
         reasons.append(_BEYOND[path.latency_class])
     if one_way is not None and slowest and slowest.loaded:
         reasons.append(f"under load {slowest.name} runs at Gen{slowest.gen} of Gen{slowest.top_gen}")
+    if one_way is not None and path.slow_now:
+        reasons.append(path.slow_now)
     return replace(path, slowest=slowest, mps=mps, one_way=one_way, two_way=two_way,
                    reason="; ".join(reasons) or None)
 

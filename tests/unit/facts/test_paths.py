@@ -4,6 +4,7 @@ cannot be told."""
 from __future__ import annotations
 
 import pytest
+from tests.unit.checks.machines import build
 from tests.unit.facts.trees import GPU, PCI, Machine, cascaded, config, direct, flat, switch, two_bridges
 
 from tunecheck.facts.peer_paths import PairPath, paths
@@ -147,3 +148,16 @@ def test_the_document() -> None:
                  for bdf in ("0000:03:00.0", "0000:02:00.0")],
         "slowest": {"link": "0000:02:00.0-0000:03:00.0", "gen": 5, "width": 16}, "redirectors": [], "mps": 256,
         "one_way_gb_s": 57.6, "two_way_gb_s": 115.2, "latency_class": "switch", "reason": None}
+
+
+@pytest.mark.parametrize(("speed", "said"), [
+    ("16.0 GT/s PCIe", "0000:10:01.0-0000:11:00.0 runs at Gen4 of Gen5 now"), ("32.0 GT/s PCIe", ""),
+    ("2.5 GT/s PCIe", "")])
+def test_an_uplink_that_is_slow_now_is_told_beside_what_it_can(speed: str, said: str) -> None:
+    """At Gen1 a BIOS may save power, at all such links alike; the figure stays that of the link's own speed."""
+    files = {f"/sys/bus/pci/devices/{bdf}/current_link_speed": speed for bdf in ("0000:10:01.0", "0000:11:00.0")}
+    found = paths(gather(build({"machine": "pairs", "files": files}), None, False))
+    across = [path for path in found if "0000:11:00.0" in (hop.bdf for hop in path.hops)]
+    assert across and {path.slow_now for path in across} == {said} and {path.one_way for path in across} == {57.6}
+    assert all(said in (path.reason or "") for path in across)
+    assert {path.slow_now for path in found if path not in across} == {""}
