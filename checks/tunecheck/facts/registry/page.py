@@ -31,7 +31,7 @@ pages keep their order, `pci=` adds up, otherwise the last one wins.
 | gauge, counter, time | only the newest value is kept |
 | secret | only an HMAC with the fleet's key is kept; without a key it is unknown |
 
-fix: what it takes to put a value back. none, reload (a service, a module, a setting), reboot, firmware, hands-on.
+fix: what it takes to put a value back. none, reload (service, module, setting, GPU reset), reboot, firmware, hands-on.
 `*`: one of the pins that `tunecheck pins` prints.
 """
 _TABLE = "| name | class | fix | severity | unit | what |\n|---|---|---|---|---|---|\n"

@@ -21,6 +21,7 @@ from ..pci.osc import Bridge
 from ..pci.pci_space import Assignments, Unassigned
 from ..text.log_lines import Line, begins, bounded, lines, span
 from .lockups import Lockup, Lockups
+from .log_boards import Boards
 from .memory_errors import HostError, MemoryErrors
 from .quotations import Quotations, Quoted
 from .quotations import address as _address
@@ -118,7 +119,7 @@ class KernelEvents:
     programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive.
     ``memory`` are errors of the host's memory and processors, and kills for want of memory. ``links`` are ways that are
     narrower or slower than their device. ``quoted`` are Xids that a sentence or another program names, and no line of
-    the kernel."""
+    the kernel. ``boards`` are the addresses of NVIDIA's GPUs that the kernel found at boot."""
 
     start: bool
     cut: bool
@@ -141,6 +142,7 @@ class KernelEvents:
     doubt: str = ""
     links: tuple[Limited, ...] = ()
     quoted: tuple[Quoted, ...] = ()
+    boards: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -162,7 +164,8 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         found.failures.result(), found.faults.result(), found.lockups.result(),
                         found.refusals.mismatches(), found.refusals.boards(), found.memory.result(), *span(text), doubt,
                         found.limits.result({xid.gpu for xid in found.xids.values()}),
-                        found.quoted.result((xid.gpu, xid.code) for xid in found.xids.values()))
+                        found.quoted.result((xid.gpu, xid.code) for xid in found.xids.values()),
+                        tuple(found.boards.found))
 
 
 def _has_start(log: str) -> bool:
@@ -186,11 +189,14 @@ class _Collector:
     refusals: Refusals = field(default_factory=Refusals)
     memory: MemoryErrors = field(default_factory=MemoryErrors)
     quoted: Quotations = field(default_factory=Quotations)
+    boards: Boards = field(default_factory=Boards)
     _probed: tuple[str, str, int] = ("", "", 0)         # address, time, lines left in which the verdict may stand
     _stack: tuple[tuple[str, int], int] | None = None   # the hung task whose stack may follow, up to this line
 
     def feed(self, line: Line) -> None:
         text = line.text
+        if "[10de:" in text:
+            self.boards.feed(line)
         if "NVRM: " in text and not text.startswith("NVRM: "):
             self.quoted.feed(text)
         if text.startswith("NVRM: "):

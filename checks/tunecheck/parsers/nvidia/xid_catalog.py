@@ -83,7 +83,7 @@ CATALOG: dict[int, XidEntry] = {
     61: XidEntry("PMU breakpoint", "warn", _NONE),
     62: XidEntry("PMU halted", "fail", _RESET),
     63: XidEntry("row remapping recorded", "warn", "none now; reset the GPU when convenient, so that it takes effect"),
-    64: XidEntry("row remapping failed", "fail", _RESET),
+    64: XidEntry("row remapping failed", "fail", f"{_RESET}; if it comes back: have the board replaced"),
     66: XidEntry("illegal access by the driver", "warn", _LOOK),
     67: XidEntry("illegal access by the driver (verification)", "warn", _LOOK),
     68: XidEntry("NVDEC error", "warn", _APP),

@@ -8,6 +8,7 @@ from ...model.finding import Finding, Place, Remedy
 from ..check import EVERY, Check, Family, Heading
 from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_UNREAD, UNREAD
 from ..context import Case
+from ..errors import from_log
 from ..nvidia import wanted_driver
 from ..nvidia.posted_gpus import driver_count, gpu_count_text
 from ..part_of_devices import shown_by_a_part
@@ -21,6 +22,7 @@ CODES = {
     "differs": "There are more or fewer accelerators than the specification declares.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
+    "left-since-boot": "The kernel found a GPU at boot that is no longer in the PCI tree.",
     "does-not-answer": "An accelerator is listed and does not answer: its configuration space reads ff.",
 }
 _ID = CHECK.id
@@ -57,10 +59,13 @@ def judge(case: Case) -> Iterator[Finding]:
     # Whatever the devices without ids are: too many stay too many, and too few stay too few.
     could_fit = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
     missing = [bdf for bdf in named if topology.listed is not None and bdf not in topology.listed]
+    others = [*(list(_without_the_driver(case)) or _fewer_in_a_text(case)), *_left_since_boot(case)]
+    # Where nobody said how many there have to be, "7 found" is no pass beside "of 8".
+    contradicted = wanted is None and good and any(each.outcome == "fail" for each in others)
     if topology.doubt:
         yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
                                       expected, (f"{accelerators.source}: {names}",)), topology.doubt)
-    elif not could_fit and (not missing or not good):
+    elif not could_fit and (not missing or not good) and not contradicted:
         code, outcome = ("ok", "pass") if good else ("differs" if count else NO_ACCELERATOR, "fail")
         yield Finding(_ID, code, "accelerators", outcome, "effective", text, str(count), expected,
                       (f"{accelerators.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
@@ -72,8 +77,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "not-in-tree", ", ".join(missing), "fail", "effective", f"the driver has {len(named)} GPUs, "
                       f"of which the PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
                       "every GPU of the driver in the PCI tree", (accelerators.source, "NVML"), _GONE)
-    lacking = list(_without_the_driver(case))
-    yield from lacking or _fewer_in_a_text(case)
+    yield from others
     for index, device in enumerate(accelerators.value):
         if device.answers.value is False:
             yield Finding(_ID, "does-not-answer", device.bdf, "fail", "effective",
@@ -81,6 +85,25 @@ def judge(case: Case) -> Iterator[Finding]:
                           "it fell off the bus", "ffffffff", "an answering device", (device.answers.source,),
                           Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True,
                                  Place.MACHINE))
+
+
+def _left_since_boot(case: Case) -> Iterator[Finding]:
+    """Yield the finding about GPUs that the kernel found when it booted, and that are not in the PCI tree any more.
+    Where the list of devices may be a part, only if the driver's list lacks them, too."""
+    log = from_log.events(case) if case.snapshot.host else None
+    topology, nvml = case.snapshot.topology, case.snapshot.nvml.value
+    if log is None or topology.listed is None or not {device.bdf for device in topology.devices} <= set(log.boards):
+        return      # numbered anew since, or a part of a log
+    whole = nvml is not None and nvml.gpus and not any(who == "gpus" or who.startswith("gpu ") for who in nvml.errors)
+    gone = [bdf for bdf in log.boards if bdf not in topology.listed and not (nvml and nvml.gpu(bdf))]
+    if not gone or not topology.devices or (topology.doubt and not whole):
+        return
+    meant = case.spec.accelerators.count == len(topology.devices)
+    without = ", and the driver does not have it either" if whole else ""
+    yield Finding(_ID, "left-since-boot", ", ".join(gone), "warn" if meant else "fail", "effective",
+                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, and {', '.join(gone)} is no longer in "
+                  f"the PCI tree{without}", str(len(topology.devices)), f"{len(log.boards)}, as at boot",
+                  (case.host.kernel.log.source, topology.accelerators.source), _GONE)
 
 
 def _without_the_driver(case: Case) -> Iterator[Finding]:
