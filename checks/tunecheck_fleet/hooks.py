@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -55,10 +54,12 @@ def posted(hook: Hook | None, report: FleetReport, store: Store, say: Callable[[
     """A note about what was sent. An address is told the news of each inventory and limit once; what could not be
     delivered goes with the next audit of it, or with `tunecheck fleet`, and changes nothing about the audit.
     ``beside``: audits of other limits that the report shows as well."""
-    from tunecheck.errors import ProbeError
-
     if hook is None:
         return []
+    import hashlib  # start-up time: the list of verbs needs this module, too
+
+    from tunecheck.errors import ProbeError
+
     scopes = {head.id: head.scope for head in store.audits()}
     shown = {scopes[number]: number for number in (*sorted(beside), report.audit.id) if number in scopes}
     places = {scope: hashlib.sha256(f"{hook.url}\0{scope}".encode("utf-8", "replace")).hexdigest() for scope in shown}

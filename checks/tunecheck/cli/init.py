@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +66,8 @@ def _looked(source: str | None) -> Snapshot:
 
 
 def _over_ssh(target: str, most: float) -> tuple[Login, Snapshot]:
+    import tempfile  # start-up time: the list of verbs needs this module, too
+
     from ..app.draft import Login
 
     match = _TARGET.fullmatch(target)
@@ -83,6 +84,7 @@ def _over_ssh(target: str, most: float) -> tuple[Login, Snapshot]:
 def _asked(login: Login, target: str, most: float) -> bytes:
     """Return the box's snapshot. UsageError with the next step where it gives none within ``most`` seconds."""
     import json
+    import tempfile
 
     collect = fleet_part("collect", "init HOST")
     answers: list[Any] = []
@@ -114,6 +116,8 @@ def _free(folder: Path) -> None:
 
 def _write(folder: Path, made: dict[str, str]) -> None:
     """Write all files of the inventory or none: they are written beside the place, then renamed."""
+    import tempfile
+
     from ..util.safe_files import replace
 
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import stat
 import time
 from dataclasses import replace
@@ -222,6 +221,8 @@ def _decided(seen: Seen) -> Seen:
 def _nobody_reads(first: os.stat_result) -> bool:
     """Return whether standard output is a pipe whose reader went away. ``first``: what it was at the start; a write
     that found no reader has put /dev/null in its place since. A disk that is full has a reader all the same."""
+    import select  # start-up time: the list of verbs needs this module, too
+
     if not (stat.S_ISFIFO(first.st_mode) or stat.S_ISSOCK(first.st_mode)):
         return False
     poller, now = select.poll(), os.fstat(1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import urllib.parse
 from typing import TYPE_CHECKING
 
 from ..errors import Misuse, UsageError
@@ -53,6 +51,8 @@ def canary_every(given: str | None, accepted: str, policy: Watch) -> float:
 
 def door(listen: str) -> Door:
     """Return the door that answers at ``listen``: an address as a number, and a port. UsageError where that is none."""
+    import ipaddress  # start-up time: the list of verbs needs this module, too
+
     from ..watch.door import Door
 
     host, _, port = listen.rpartition(":")
@@ -75,6 +75,9 @@ def _port(text: str) -> int:
 def address(url: str) -> str:
     """Return scheme, host and port; /v1 behind them is what the API is below, and is left out. UsageError for the name
     of a host: it would have to be looked up, which nobody can bound."""
+    import ipaddress
+    import urllib.parse
+
     from ..serving.reach import with_scheme, without_v1
 
     with_scheme(url)
