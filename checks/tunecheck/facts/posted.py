@@ -65,7 +65,8 @@ class Nccl:
 @dataclass(frozen=True)
 class Posted:
     """Everything that an import holds beside a machine's files. ``letters`` maps r, w, n, a, p ("?": not told) to the
-    table of `nvidia-smi topo -p2p`. ``links`` are those of `nvidia-smi nvlink -s`, by GPU: up or not. ``names`` are
+    table of `nvidia-smi topo -p2p`. ``links`` are those of `nvidia-smi nvlink -s`, by GPU: up or not, ``link_errors``
+    what each counter of `nvidia-smi nvlink -e` says that is not 0. ``names`` are
     those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB, ``bare`` to the numbers of the memory
     regions that have no address (-1: without a number); ``cuda`` is nvcc's release; ``module`` is what modinfo
     tells."""
@@ -74,6 +75,7 @@ class Posted:
     letters: Mapping[str, Mapping[tuple[int, int], str]] = field(default_factory=dict)
     names: tuple[tuple[int, str], ...] = ()
     links: Mapping[int, Mapping[int, bool]] = field(default_factory=dict)
+    link_errors: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     nccl: tuple[Nccl, ...] = ()
     tests: tuple[NcclTest, ...] = ()
@@ -89,7 +91,8 @@ class Posted:
     @property
     def anything(self) -> bool:
         """Return whether the import holds a text of which a finding or a table speaks."""
-        return self.table.known or any((self.letters, self.names, self.links, self.failures, self.nccl, self.tests,
+        return self.table.known or any((self.letters, self.names, self.links, self.link_errors, self.failures,
+                                        self.nccl, self.tests,
                                         self.benches, self.engines, self.cuda, self.module, self.modules,
                                         self.device_nodes))
 

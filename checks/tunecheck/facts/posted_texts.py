@@ -37,9 +37,11 @@ def read(host: Host) -> Posted:
 
 
 def _names(texts: tuple[str, ...], found: dict[str, Any]) -> None:
+    from ..parsers.nvidia.small_outputs import link_errors
     from ..parsers.nvidia.smi_table import listed
 
     found["names"] = next((names for text in texts if (names := listed(text))), ())
+    found["link_errors"] = tuple(dict.fromkeys(each for text in texts for each in link_errors(text) or ()))
 
 
 def _links(texts: tuple[str, ...], found: dict[str, Any]) -> None:

@@ -248,13 +248,13 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 
 def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
-    """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then a whole text
-    of the PCI devices; then the worst finding."""
+    """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then what fails;
+    then a whole text of the PCI devices; then the worst warning."""
     if sorts.rootless:
         return f"next: sudo tunecheck {verb}"
-    if sorts.part:
-        return f"next: on the box: sudo lspci -nnvvv > lspci.txt; then: tunecheck {verb} --from lspci.txt"
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
+    if sorts.part and not any(finding.outcome == "fail" for finding in wrong):
+        return f"next: on the box: sudo lspci -nnvvv > lspci.txt; then: tunecheck {verb} --from lspci.txt"
     if not wrong:
         return ""
     # As above in the report: of what is equally bad, the fix that mends most.

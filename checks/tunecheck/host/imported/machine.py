@@ -13,7 +13,6 @@ from ...model.absence import Absence, Reason
 from ...parsers.nvidia import bug_report
 from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.text.damage import Damage
-from ...util.text import some
 from ..base import Completed, Unreadable
 from . import files as imported_files
 from . import hosts, kinds, posts
@@ -195,9 +194,8 @@ def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
     if "nvidia-smi -L" in found:
         from ...parsers.nvidia.small_outputs import link_errors  # start-up time: few texts hold counters
 
-        counted = link_errors(piece.text)
-        if counted is not None:
-            found.append(f"nvidia-smi nvlink -e, whose counters are not judged: {some(counted, 3) or 'all are 0'}")
+        if link_errors(piece.text) is not None:
+            found.append("nvidia-smi nvlink -e")
     # lspci's own kind says it already.
     return [kind for kind in found if kind != "lspci -v"]
 

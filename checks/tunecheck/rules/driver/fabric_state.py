@@ -25,6 +25,7 @@ CODES = {
     "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
     "odd-pair": "A pair has fewer NVLinks than nearly all other pairs.",
     "links-down": "NVLinks of a GPU are inactive, as nvidia-smi shows.",
+    "links-count-errors": "Error counters of NVLinks are not 0, as nvidia-smi shows.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
     "health-unknown": "How a GPU's registration ended, or whether its place in the fabric is healthy, is not told.",
     "need-unknown": "Whether a GPU hangs on an NVSwitch is not in the report.",
@@ -39,7 +40,7 @@ _HEALTH = Remedy.of("run: ", run("nvidia-smi nvlink -s"), " and ", run("journalc
 def judge(case: Case) -> Iterator[Finding]:
     shown = list(faults(case))
     for each in shown:
-        outcome = "warn" if each.code == "odd-pair" else "fail"
+        outcome = "warn" if each.code in ("odd-pair", "links-count-errors") else "fail"
         yield Finding(_ID, each.code, each.subject, outcome, "effective", each.text, each.observed, each.expected,
                       (each.source,), _HEALTH)
     if shown and case.snapshot.nvml.value is None:

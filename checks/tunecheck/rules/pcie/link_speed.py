@@ -61,8 +61,8 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         fix = _let_go(held, alone)
     elif slow and load is None and (peers := _faster_peers(case, device, slow)):
         code, outcome = "below-peers", "warn"
-        text = (f"{named(slow)}, and {', '.join(peers)}, of the same kind, run at full speed: a link that saves power "
-                "is at Gen1. Under load nvidia-smi -q shows it for certain (PCIe Generation, Current)")
+        text = (f"{named(slow)}, while others of the same kind run at full speed ({', '.join(peers)}): a link that "
+                "saves power is at Gen1. Under load nvidia-smi -q shows it for certain (PCIe Generation, Current)")
     elif slow:
         idle = "idle" if load is False else "idle or not is not known"
         code, outcome = "idle" if load is False else "load-unread", "skip"

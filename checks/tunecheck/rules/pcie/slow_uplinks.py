@@ -38,7 +38,7 @@ def slow_uplinks(topology: Topology, device: Device, load: Callable[[str], bool 
         return "slow-above", sure, f"{named(sure)}: {_WHY}"
     gens = " or ".join(f"Gen{gen}" for gen in sorted({sister.gen or 0 for sister in sisters.values()}))
     return "below-peers", sure, (
-        f"{named(sure)}, and {some(list(sisters), _NAMED)}, of the same kind, at {gens}: {_WHY}")
+        f"{named(sure)}, while others of the same kind run at {gens} ({some(list(sisters), _NAMED)}): {_WHY}")
 
 
 def _above_own(links: list[PcieLink], device: Device) -> list[PcieLink]:
