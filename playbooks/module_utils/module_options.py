@@ -138,6 +138,7 @@ def installed(module, name):
 
 def known_parameters(module, name):
     """Return the parameters that the installed module knows; None where it is not installed."""
-    asked = (module.run_command(["/sbin/modinfo", "-F", "parm", file]) for file in modprobe.file_names(name))
+    modinfo = module.get_bin_path("modinfo", True, ["/sbin", "/usr/sbin"])      # refused by name: package kmod
+    asked = (module.run_command([modinfo, "-F", "parm", file]) for file in modprobe.file_names(name))
     out = next((out for code, out, _err in asked if code == 0), None)
     return None if out is None else {line.split(":", 1)[0] for line in out.splitlines()}

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from ..model.finding import OUTCOMES, Finding
+from ..rules.index import CHECKS
 from ..util.at_first_use import dataclass, regex
 from ..util.text import some
 
-__all__ = ["Fold", "folded", "worst_first"]
+__all__ = ["Fold", "built_so", "folded", "worst_first"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 #: What may differ between two findings that say the same: labels of pairs, addresses, GPUs and CPUs, numbers.
@@ -26,6 +27,8 @@ _KINDS = {"GPUs": regex(rf"GPU\d+(?: {_BDF})?"), "pairs": regex(r"GPU\d+-GPU\d+"
 #: GPUs and pairs are in the tables above; which ports were looked at is nowhere else.
 _ALWAYS_NAMED = ("links", "PCI devices")
 
+_BUILT_SO = frozenset(check.id for check in CHECKS if check.built_so)
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -40,8 +43,15 @@ class Fold:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings in the order fail, unknown, warn, pass, skip; inside each as the checks are ordered."""
-    return sorted(findings, key=lambda finding: OUTCOMES.index(finding.outcome))
+    """Return the findings in the order fail, unknown, warn, pass, skip; inside each as the checks are ordered, those
+    last that fail or warn of how a machine is built."""
+    return sorted(findings, key=lambda finding: (
+        OUTCOMES.index(finding.outcome), finding.outcome in ("fail", "warn") and finding.id in _BUILT_SO))
+
+
+def built_so(findings: Iterable[Finding]) -> bool:
+    """Return whether all of them say how the machine is built, and none a fault."""
+    return all(finding.id in _BUILT_SO for finding in findings)
 
 
 def folded(findings: Iterable[Finding]) -> list[Fold]:

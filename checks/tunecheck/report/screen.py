@@ -14,7 +14,7 @@ from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
 from ..util.at_first_use import dataclass
-from .grouping import Fold, folded, worst_first
+from .grouping import Fold, built_so, folded, worst_first
 from .not_given import not_given
 from .short_tables import short_tables
 from .sorts import Sorts, sort
@@ -106,8 +106,9 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     # One fix for several checks comes first, and whole: no page of one check has it.
-    entries.sort(key=lambda entry: (OUTCOMES.index(entry.outcome), -len({each.id for each in entry.findings}) if
-                                    entry.outcome in ("fail", "warn") else 0))
+    entries.sort(key=lambda entry: (OUTCOMES.index(entry.outcome), built_so(entry.findings),
+                                    -len({each.id for each in entry.findings}))
+                 if entry.outcome in ("fail", "warn") else (OUTCOMES.index(entry.outcome), False, 0))
     if sorts.missing:
         text, fix = not_given(case, sorts.missing)
         entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
@@ -258,7 +259,8 @@ def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
     if not wrong:
         return ""
     # As above in the report: of what is equally bad, the fix that mends most.
-    same = [finding for finding in wrong if finding.outcome == wrong[0].outcome]
+    same = [finding for finding in wrong if finding.outcome == wrong[0].outcome
+            and built_so([finding]) == built_so(wrong[:1])]
     mends = {finding.remedy: {each.id for each in same if each.remedy == finding.remedy} for finding in same
              if finding.remedy}
     first = max(same, key=lambda finding: len(mends.get(finding.remedy, ())) if finding.remedy else 0)

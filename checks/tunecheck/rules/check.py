@@ -87,7 +87,8 @@ class Check:
     judges outputs of tools that only an import holds, and says nothing where none of them was given. ``judges``: the
     facts it judges, as shell patterns. About these facts drift asks the desired state, and neither the majority of the
     hosts nor the previous audit; {subject} is the name of what the finding is about. ``happening``: it tells what goes
-    on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it."""
+    on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it.
+    ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first."""
 
     id: str
     summary: str
@@ -100,6 +101,7 @@ class Check:
     needs: tuple[Needs, ...] = ()
     judges: tuple[str, ...] = ()
     happening: bool = False
+    built_so: bool = False
 
     @cached_property
     def module(self) -> str:

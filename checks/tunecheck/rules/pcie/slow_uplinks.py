@@ -12,12 +12,10 @@ from collections.abc import Callable
 from ...facts.pci.pci import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...facts.pci.topology import Topology
-from ...util.text import some
 from .link_common import named
 
 __all__ = ["slow_uplinks"]
 
-_NAMED = 3
 _WHY = ("an idle GPU slows down its own link and none above it. Where a BIOS lowers the speed of such links to save "
         "power, a copy of the GPU raises it: tunecheck p2p judges that")
 
@@ -38,7 +36,7 @@ def slow_uplinks(topology: Topology, device: Device, load: Callable[[str], bool 
         return "slow-above", sure, f"{named(sure)}: {_WHY}"
     gens = " or ".join(f"Gen{gen}" for gen in sorted({sister.gen or 0 for sister in sisters.values()}))
     return "below-peers", sure, (
-        f"{named(sure)}, while others of the same kind run at {gens} ({some(list(sisters), _NAMED)}): {_WHY}")
+        f"{named(sure)}, while {len(sisters)} of the same kind run{'s' * (len(sisters) == 1)} at {gens}: {_WHY}")
 
 
 def _above_own(links: list[PcieLink], device: Device) -> list[PcieLink]:

@@ -12,7 +12,7 @@ from ..context import Case
 
 CHECK = Check(
     "switch-chip", "the switches by name, with what is known to be wrong with them",
-    Heading.LINKS, 60, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY),
+    Heading.LINKS, 60, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY), built_so=True,
 )
 _ID = CHECK.id
 CODES = {

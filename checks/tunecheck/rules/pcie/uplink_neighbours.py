@@ -12,6 +12,7 @@ from ..context import Case
 CHECK = Check(
     "uplink-neighbours", "no drive shares the way to the host",
     Heading.LINKS, 80, Family.PCIE, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.SIBLINGS),
+    built_so=True,
 )
 _ID = CHECK.id
 CODES = {
