@@ -6,9 +6,9 @@ drivers/pci/probe.c, pci_setup_device(); "PCIe ..." is there since Linux 6.5."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from ...util.at_first_use import regex
+from ...util.at_first_use import dataclass, regex
 from ..text.log_lines import Line
 
 __all__ = ["Boards"]
