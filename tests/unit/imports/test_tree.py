@@ -150,3 +150,17 @@ def test_acs_offsets_are_kept() -> None:
     register = acs(door.read_bytes(f"{pci.DEVICES}/0000:02:00.0/config"))
     assert register is not None
     assert f"[{register.offset:x} v1] Access Control Services" in lab("acs-iommu")
+
+
+def test_a_device_whose_node_is_not_shown_has_that_of_its_bus() -> None:
+    """lspci shows no node of a device that reads ff; each device has the node of its bus."""
+    text = lab("numa2")
+    whole = topology(host(text), ())
+    parts = re.split(r"(?m)^(?=[0-9a-f]{4}:[0-9a-f]{2}:|[0-9a-f]{2}:[0-9a-f]{2}\.)", text)
+    gpus = {device.bdf for device in whole.devices}
+    bare = "".join(re.sub(r"(?m)^\tNUMA node: .*\n", "", part) if any(
+        part.startswith((bdf, bdf.removeprefix("0000:"))) for bdf in gpus) else part for part in parts)
+    assert bare.count("NUMA node") < text.count("NUMA node")
+    found = topology(host(bare), ())
+    assert [pair.relation.value for pair in found.pairs] == [pair.relation.value for pair in whole.pairs] != []
+    assert {device.numa_node.value for device in found.devices} == {device.numa_node.value for device in whole.devices}

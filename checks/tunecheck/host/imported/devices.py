@@ -67,7 +67,14 @@ def _device(texts: Texts, device: LspciDevice, tree: BusTree, devices: dict[str,
         texts.reads.setdefault(f"{folder}/config", content)
         texts.doubts.update((f"{folder}/config {part}", why) for part, why in gaps(device))
     _link(texts, device, folder)
-    _belongings(texts, device, folder, devices)
+    _belongings(texts, device, folder, devices, _node(device, devices, place or ""))
+
+
+def _node(device: LspciDevice, devices: dict[str, LspciDevice], place: str) -> int | None:
+    """Return the NUMA node that the text shows of the device, or else of the nearest bridge above it: lspci shows none
+    of a device that does not answer, and the kernel gives each the node of its bus (drivers/pci/probe.c)."""
+    above = [devices[name].numa_node for name in reversed(place.split("/")) if name in devices]
+    return next((node for node in (device.numa_node, *above) if node is not None), None)
 
 
 def _link(texts: Texts, device: LspciDevice, folder: str) -> None:
@@ -82,10 +89,11 @@ def _link(texts: Texts, device: LspciDevice, folder: str) -> None:
                 Absence.NOT_IN_IMPORT.because(f"not in the import (the link is not shown); {FULL}"))
 
 
-def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[str, LspciDevice]) -> None:
+def _belongings(texts: Texts, device: LspciDevice, folder: str, devices: dict[str, LspciDevice],
+                node: int | None) -> None:
     # lspci prints these only where there is something to print; that it can, other devices show.
-    if device.numa_node is not None or any(other.numa_node is not None for other in devices.values()):
-        texts.file(f"{folder}/numa_node", f"{-1 if device.numa_node is None else device.numa_node}\n")
+    if node is not None or any(other.numa_node is not None for other in devices.values()):
+        texts.file(f"{folder}/numa_node", f"{-1 if node is None else node}\n")
     if device.driver is not None:
         texts.realpaths[f"{folder}/driver"] = f"/sys/bus/pci/drivers/{device.driver}"
     elif not device.cut and any(other.driver_shown for other in devices.values()):

@@ -6,9 +6,11 @@ A parameter that is set and not yet booted has a code of its own, and so has one
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...model.finding import Finding
 from ...parsers.kernel.cmdline import missing, words
+from ...parsers.kernel.kernel_params import INEFFECTIVE
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, TRIAL_OPEN, UNREAD
@@ -49,6 +51,15 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
+    found = _judged(case, token, running)
+    if found.outcome != "fail" or case.trial or not set(words([token])) <= INEFFECTIVE.keys():
+        return found
+    # It is asked for and not set, which is told; what no kernel takes fails no box.
+    return replace(found, outcome="warn", text=f"{found.text}; no kernel takes this word: only what was asked for is "
+                   "missing, and no effect")
+
+
+def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     boot = case.host.boot
     source = case.host.kernel.cmdline.source
     effective = not missing([token], running)
