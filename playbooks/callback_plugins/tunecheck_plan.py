@@ -3,6 +3,7 @@ sentence with the next step. It only listens: nothing is asked of a box for it."
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import re
@@ -61,10 +62,16 @@ def _shorter(path):
     return min(path, os.path.relpath(path), key=len) if os.path.exists(path) else path
 
 
+#: Why the system starts no program: it is not there, may not be run, or is none.
+_NO_START = (errno.ENOENT, errno.EACCES, errno.ENOEXEC)
+
+
 def _not_started(data):
     """Return which program a module could not start, and why: its own message names neither. The result code is the
-    system's error number then (AnsibleModule.run_command)."""
-    if not data.get("cmd") or not data.get("rc") or data.get("stdout") or data.get("stderr"):
+    system's error number then (AnsibleModule.run_command). A command that ran and failed has the time of its start."""
+    if not data.get("cmd") or "start" in data or data.get("rc") not in _NO_START or not data.get("msg"):
+        return ""
+    if data.get("stdout") or data.get("stderr"):
         return ""
     command = data["cmd"] if isinstance(data["cmd"], str) else " ".join(map(str, data["cmd"]))
     return f" ({command}: {os.strerror(data['rc'])})"
@@ -157,7 +164,8 @@ class CallbackModule(CallbackBase):
         box, data, task = self._seen(result)
         output = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
         if not box.refused:     # what fails behind it only follows from it
-            box.refused = f"{str(data.get('msg') or output).strip()}{_not_started(data)}"
+            said = str(data.get("msg") or output).strip() or f"a task failed and said nothing: {task.get_name()}"
+            box.refused = f"{said}{_not_started(data)}"
             own = task.action.rpartition(".")[2] in ("fail", "assert") or ("rc" in data and "module_stderr" not in data)
             box.kept_out = output if not own and _KEPT_OUT.search(output) else ""
 

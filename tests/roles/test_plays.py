@@ -113,17 +113,21 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
     assert all(len(line) <= 80 for line in done.stdout.partition("plan for box")[2].splitlines())
 
 
-def test_a_plan_names_the_program_that_could_not_be_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("runs", "says"), [
+    ("run_command(['/sbin/is-not-here', '-F', 'parm'])", "(/sbin/is-not-here -F parm: No such file or directory)"),
+    # One that ran, failed and said nothing: its code is its own, and no error of the system.
+    ("run_command(['/bin/sh', '-c', 'exit 2'], check_rc=True)", "a task failed and said nothing: box_info")])
+def test_a_plan_names_the_program_that_could_not_be_started(tmp_path: Path, runs: str, says: str) -> None:
     (tmp_path / "library").mkdir()
     (tmp_path / "library/box_info.py").write_text(
         "from ansible.module_utils.basic import AnsibleModule\n"
-        "AnsibleModule({}, supports_check_mode=True).run_command(['/sbin/is-not-here', '-F', 'parm'])\n")
+        f"AnsibleModule({{}}, supports_check_mode=True).{runs}\n")
     (tmp_path / "play.yml").write_text(json.dumps([{
         "hosts": "all", "gather_facts": False, "become": False, "connection": "local",
         "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": {}}}}, {"box_info": {}}]}]))
     done = play(tmp_path, str(tmp_path / "play.yml"), {"ansible_python_interpreter": sys.executable}, "--check")
     plan = " ".join(done.stdout.partition("plan for box")[2].split())
-    assert "(/sbin/is-not-here -F parm: No such file or directory)" in plan, done.stdout
+    assert says in plan and ("No such file" in plan) == ("No such file" in says) and "refused" in plan, done.stdout
 
 
 def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> None:

@@ -66,7 +66,7 @@ class Nccl:
 class Posted:
     """Everything that an import holds beside a machine's files. ``letters`` maps r, w, n, a, p ("?": not told) to the
     table of `nvidia-smi topo -p2p`. ``links`` are those of `nvidia-smi nvlink -s`, by GPU: up or not, ``link_errors``
-    what each counter of `nvidia-smi nvlink -e` says that is not 0. ``names`` are
+    what each counter of `nvidia-smi nvlink -e` says that is not 0, symbol errors left out. ``names`` are
     those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB, ``bare`` to the numbers of the memory
     regions that have no address (-1: without a number); ``cuda`` is nvcc's release; ``module`` is what modinfo
     tells."""

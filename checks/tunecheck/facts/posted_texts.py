@@ -37,11 +37,12 @@ def read(host: Host) -> Posted:
 
 
 def _names(texts: tuple[str, ...], found: dict[str, Any]) -> None:
-    from ..parsers.nvidia.small_outputs import link_errors
+    from ..parsers.nvidia.small_outputs import link_errors, symbols
     from ..parsers.nvidia.smi_table import listed
 
     found["names"] = next((names for text in texts if (names := listed(text))), ())
-    found["link_errors"] = tuple(dict.fromkeys(each for text in texts for each in link_errors(text) or ()))
+    counted = dict.fromkeys(each for text in texts for each in link_errors(text) or ())
+    found["link_errors"] = tuple(each for each in counted if each not in symbols(counted))
 
 
 def _links(texts: tuple[str, ...], found: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ _PACKAGE = regex(r"[A-Za-z0-9][A-Za-z0-9+._-]{0,127}(?::[a-z0-9-]{1,32})?")
 _RELEASE = regex(r"[A-Za-z0-9][A-Za-z0-9+._~-]{0,127}")
 _ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CPUS = regex(r"[0-9][0-9,-]{0,2000}")
-#: Programs that need root: with any argument, or with one that begins like this.
+#: Programs that need root: with any argument, with an option that begins like this, or with this word first.
 _AS_ROOT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("setpci", "modprobe", "rmmod", "chcpu", "cpupower", "update-grub", "update-initramfs", "apt-mark",
                      "apt-get", "dnf", "nvidia-ctk"), ()),
@@ -102,8 +102,10 @@ def _command(words: tuple[str, ...], where: Literal["box", "control"] | None = N
 def _needs_root(argv: tuple[str, ...]) -> bool:
     known = _AS_ROOT.get(argv[0])
     # What judges texts needs nobody's rights; nvidia-smi nvlink has an -e of its own, which reads.
-    return known is not None and "--from" not in argv and "nvlink" not in argv and (
-        not known or any(word.startswith(known) for word in argv[1:]))
+    if known is None or "--from" in argv or "nvlink" in argv:
+        return False
+    options = [word for word in argv[1:] if word.startswith("-")]
+    return not known or any(word in known for word in argv[1:2]) or any(word.startswith(known) for word in options)
 
 
 @lru_cache(1024)        # the templates are our own: a few hundred

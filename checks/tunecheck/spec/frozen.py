@@ -274,18 +274,15 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
     except RecursionError:
         raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"], Flaw.TOO_DEEP) from None
     if data.get("digest") != digest:
-        raise SpecError(
-            [f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; {_AGAIN}"],
-            Flaw.ALTERED,
-        )
+        raise SpecError([f"{where}: was altered: it states digest {data.get('digest')}, its content has {digest}; "
+                         f"{_AGAIN}"], Flaw.ALTERED)
     return frozen
 
 
 def _by_host(data: object) -> dict[str, dict[str, Any]]:
     """Return the specs that `spec show --json` without --host printed, by host."""
-    if not isinstance(data, dict) or not all(isinstance(each, dict) and "schema" in each for each in data.values()):
-        return {}
-    return data
+    fits = isinstance(data, dict) and all(isinstance(each, dict) and "schema" in each for each in data.values())
+    return data if fits and isinstance(data, dict) else {}
 
 
 def _lacks(data: object) -> str:

@@ -132,7 +132,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
     others = {row.host for row in pile if _general(row) != _general(first)} - {first.host} \
         if len({row.remedy for row in pile}) > 1 else set()
     if others:
-        remedy = (f"{remedy or 'no fix is known'} (of {first.host}; {len(others)} of these hosts "
+        remedy = (f"{remedy or 'no fix is known'} (for {first.host}; {len(others)} of these hosts "
                   f"ha{'ve' if len(others) > 1 else 's'} another: tunecheck drift --host HOST)")
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,

@@ -70,7 +70,7 @@ def test_a_report_of_all_says_whose_fix_it_shows_where_it_is_not_that_of_all(sto
     _night(store, gpu01=1, gpu02=1, gpu03=1)
     assert "gpu01" not in _all(store).remedy.replace("gpu01,gpu02,gpu03", ""), "the play's limit is no other fix"
     _night(store, gpu01=1, gpu02=2, gpu03=1)
-    assert "of gpu01; 1 of these hosts" in _all(store).remedy and "tunecheck drift --host" in _all(store).remedy
+    assert "for gpu01; 1 of these hosts" in _all(store).remedy and "tunecheck drift --host" in _all(store).remedy
 
 
 def test_what_was_acknowledged_of_others_is_news_of_a_host_that_joins(store: Store) -> None:

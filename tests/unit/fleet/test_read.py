@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from tunecheck.rules import judge
 from tunecheck.rules.codes import LOG_INCOMPLETE, LOG_UNREAD
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import CHECKS
-from tunecheck.spec.frozen import Accelerators, Cpu, Frozen
+from tunecheck.spec.frozen import Accelerators, Cpu, Driver, Frozen, Runtime
 from tunecheck_fleet.families import FAMILIES, family_of
 from tunecheck_fleet.model import Answer, Change, Seen
 from tunecheck_fleet.read import seen
@@ -120,12 +121,15 @@ def test_a_given_spec_judges() -> None:
 @pytest.mark.parametrize("change", [
     {}, {"iommu": "off"}, {"accelerators": Accelerators(pci_ids=("10de:2bb1",), count=9)},
     {"accelerators": Accelerators(pci_ids=("10de:2bb1",), count=2, relation="PIX")},
-    {"cpu": Cpu(governor="powersave")}, {"modules": {"nvidia-uvm": {"uvm_disable_hmm": 1}}}])
-def test_a_snapshot_without_a_specification_is_judged_by_the_inventorys(change: dict[str, Any]) -> None:
+    {"cpu": Cpu(governor="powersave")}, {"driver": Driver(source="nvidia", version="595.71.05")},
+    {"runtime": Runtime(engine="podman")}, {"modules": {"nvidia-uvm": {"uvm_disable_hmm": 1}}}])
+@pytest.mark.parametrize("machine_of", [box, switch, Machine], ids=["driver", "no driver", "no boards"])
+def test_a_snapshot_without_a_specification_is_judged_by_the_inventorys(change: dict[str, Any],
+                                                                        machine_of: Callable[[], Machine]) -> None:
     """As if it had been made with it, but for the modules that nobody asked for then: those are unknown."""
     spec = frozen(**change)
-    bare = packed(Stored(gather(box().host(), None, True), None), created=0)
-    found, wanted = seen(answer(box(), content=bare), spec), seen(answer(box(), spec), spec)
+    bare = packed(Stored(gather(machine_of().host(), None, True), None), created=0)
+    found, wanted = seen(answer(box(), content=bare), spec), seen(answer(machine_of(), spec), spec)
 
     def told(of: Seen) -> set[tuple[str, ...]]:
         return {(each.check, each.subject, each.outcome, each.code, each.observed) for each in of.problems

@@ -286,7 +286,9 @@ def test_the_counters_of_nvlinks_are_judged(tmp_path: Path, lines: str, observed
                                             numbers: tuple[str, ...]) -> None:
     """None: the text has none."""
     (tmp_path / "a").write_text("GPU 0: NVIDIA H100 (UUID: GPU-1f4c1c7a-26f3-7c0b-8a63-111111111111)\n" + lines)
-    assert ("nvidia-smi nvlink -e" in load_import(str(tmp_path / "a")).origins) == (observed is not None)
+    kinds = [kind for kind in load_import(str(tmp_path / "a")).origins if "nvlink -e" in kind]
+    assert bool(kinds) == (observed is not None)
+    assert ("GPU0 link 0: 2 Symbol Errors" in "".join(kinds)) == ("Symbol" in lines), "what is not judged is named"
     found = [each for each in told(tmp_path, (tmp_path / "a").read_text()) if each.code == "links-count-errors"]
     assert [each.observed for each in found] == ([observed] if observed else [])
     assert all(number in each.text for each in found for number in numbers)

@@ -175,3 +175,11 @@ def test_what_an_import_lacks_stands_behind_its_warnings(imported: bool, verbose
         assert ": cat /proc/swaps (" in one and told(one.partition("swaps")[2]) == "1"
         assert whole.endswith(": sudo tunecheck record")
     assert text.endswith("UNKNOWN: 3 unknown, 1 warning, 1 passed\n")
+
+
+def test_warnings_of_how_a_machine_is_built_stand_behind_faults_and_failures_where_they_are() -> None:
+    found = [_finding("", "GPU0-GPU1 is SYS", "warn", "topo-relation"),
+             _finding("", "Gen3 of Gen5", "warn", "link-speed"),
+             _finding("", "found 2 groups", "fail", "topo-relation"), _finding("", "x8 of x16", "fail", "link-width")]
+    assert [(each.outcome, each.id) for each in worst_first(found)] == [
+        ("fail", "topo-relation"), ("fail", "link-width"), ("warn", "link-speed"), ("warn", "topo-relation")]

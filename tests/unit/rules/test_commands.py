@@ -129,7 +129,9 @@ def test_what_only_root_may_do_can_be_pasted_by_anybody_who_may_use_sudo() -> No
     commands = {command for path in CLAIMED for finding in _judged(path) if finding.remedy
                 for command in finding.remedy.commands if command.where == "box"}
     assert [command.shown for command in commands if command.as_root and command.argv[0] != "sudo"] == []
-    assert not run("nvidia-smi nvlink -e").as_root and not run("tunecheck preflight --from box/").as_root
+    for reads in ("nvidia-smi nvlink -e", "tunecheck preflight --from box/", "tunecheck explain host-memory",
+                  "systemctl status restart.service"):
+        assert not run(reads).as_root and run(reads).argv[0] != "sudo", reads
 
 
 @pytest.mark.parametrize(("name", "limit"), [

@@ -13,6 +13,7 @@ from ...model.absence import Absence, Reason
 from ...parsers.nvidia import bug_report
 from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.text.damage import Damage
+from ...util.text import some
 from ..base import Completed, Unreadable
 from . import files as imported_files
 from . import hosts, kinds, posts
@@ -192,10 +193,12 @@ def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
     for kind in found:
         texts.posts.setdefault(kind, []).append(posts.Post(piece.origin, piece.text))
     if "nvidia-smi -L" in found:
-        from ...parsers.nvidia.small_outputs import link_errors  # start-up time: few texts hold counters
+        from ...parsers.nvidia.small_outputs import link_errors, symbols  # start-up time: few texts hold counters
 
-        if link_errors(piece.text) is not None:
-            found.append("nvidia-smi nvlink -e")
+        counted = link_errors(piece.text)
+        if counted is not None:
+            apart = some(symbols(counted), 3)
+            found.append("nvidia-smi nvlink -e" + (f", of which this is not judged: {apart}" if apart else ""))
     # lspci's own kind says it already.
     return [kind for kind in found if kind != "lspci -v"]
 

@@ -2,7 +2,7 @@
 
     pci 0000:76:00.0: [10de:2bb5] type 00 class 0x030200 PCIe Legacy Endpoint
 
-drivers/pci/probe.c, pci_setup_device(); "PCIe ..." is there since Linux 6.5."""
+drivers/pci/probe.c, pci_setup_device(); newer kernels say behind it what kind of device it is."""
 
 from __future__ import annotations
 

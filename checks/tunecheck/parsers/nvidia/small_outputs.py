@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Optional, Tuple
+from typing import Dict, Iterable, Optional, Tuple
 
 from ...util.at_first_use import dataclass, regex
 
 __all__ = ["DEVICE", "LSMOD", "MODINFO", "NVCC", "NVLINK", "DeviceNodes", "Loaded", "link_errors", "loaded",
-           "modinfo", "nodes", "nvcc", "nvlinks"]
+           "modinfo", "nodes", "nvcc", "nvlinks", "symbols"]
 
 #: "	 Link 3: 53.125 GB/s", "	 Link 4: <inactive>"
 NVLINK = regex(r"^[ \t]+Link (\d{1,3}): (<inactive>|\d{1,4}(?:\.\d{1,4})? GB/s)[ \t]*$", re.MULTILINE)
@@ -88,17 +88,22 @@ def nvlinks(text: str) -> "Dict[int, Dict[int, bool]]":
 
 
 def link_errors(text: str) -> "Optional[Tuple[str, ...]]":
-    """Return what each counter of ``nvidia-smi nvlink -e`` that is not 0 says. None where the text holds no counter.
-    Symbol errors are left out: since NVLink 5 forward error correction mends some all the time."""
+    """Return what each counter of ``nvidia-smi nvlink -e`` that is not 0 says. None where the text holds no counter."""
     found, gpu, counters = [], "?", 0
     for match in _COUNTER.finditer(text[:1 << 20]):
         if match.group(4):
             gpu = match.group(4)
             continue
         counters += 1
-        if match.group(3).strip("0") and not match.group(2).startswith("Symbol"):
+        if match.group(3).strip("0"):
             found.append("GPU%s link %s: %s %s" % (gpu, match.group(1), match.group(3), match.group(2)))
     return tuple(found) if counters else None
+
+
+def symbols(counted: "Iterable[str]") -> "Tuple[str, ...]":
+    """Return those of the counters that count symbols: errors before they are corrected. No source says how many of
+    them are normal."""
+    return tuple(each for each in counted if each.endswith(" Symbol Errors"))
 
 
 def nvcc(text: str) -> "Optional[Tuple[str, str]]":

@@ -99,10 +99,11 @@ def _left_since_boot(case: Case) -> Iterator[Finding]:
     if not gone or not topology.devices or (topology.doubt and not whole):
         return
     meant = case.spec.accelerators.count == len(topology.devices)
-    without = ", and the driver does not have it either" if whole else ""
+    without = ", nor among the driver's GPUs" if whole else ""
     yield Finding(_ID, "left-since-boot", ", ".join(gone), "warn" if meant else "fail", "effective",
-                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, and {', '.join(gone)} is no longer in "
-                  f"the PCI tree{without}", str(len(topology.devices)), f"{len(log.boards)}, as at boot",
+                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, and {', '.join(gone)} "
+                  f"{'is' if len(gone) == 1 else 'are'} no longer in the PCI tree{without}",
+                  str(len(topology.devices)), f"{len(log.boards)}, as at boot",
                   (case.host.kernel.log.source, topology.accelerators.source), _GONE)
 
 

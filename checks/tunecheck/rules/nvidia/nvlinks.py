@@ -54,8 +54,8 @@ def faults(case: Case) -> Iterator[Fault]:
                         f"{some(down, 8)}", f"{len(down)} inactive", "every NVLink up", "nvidia-smi nvlink -s")
     if counted := case.snapshot.posted.link_errors:
         yield Fault("links-count-errors", "NVLinks", "NVLinks count errors since the driver was loaded: "
-                    f"{some(counted, 4)}; what is sent once more costs bandwidth, and more of them end in Xid 74",
-                    f"{len(counted)} counters", "every counter 0", "nvidia-smi nvlink -e")
+                    f"{some(counted, 4)}; what is sent once more costs bandwidth", f"{len(counted)} counters",
+                    "every counter 0", "nvidia-smi nvlink -e")
 
 
 def _table(case: Case) -> tuple[Sequence[str], Mapping[tuple[int, int], str], list[str], str]:
