@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import textwrap
 from typing import TextIO
 
 from ..util.at_first_use import dataclass, regex
@@ -69,6 +68,8 @@ def wrap(line: str, width: int, hang: int = 2) -> list[str]:
         indent = indent.replace("├", "│")
     else:
         indent = " " * (len(line) - len(line.lstrip()) + hang)
+    import textwrap  # start-up time: a pipe wraps nothing
+
     wide = max(width, 20)
     return textwrap.wrap(line, wide, subsequent_indent=indent[:wide // 2], break_on_hyphens=False,
                          drop_whitespace=True) or [""]
@@ -76,6 +77,8 @@ def wrap(line: str, width: int, hang: int = 2) -> list[str]:
 
 def safe(text: str) -> str:
     """Return the text with escapes in place of control characters: what a host says about itself may be hostile."""
+    if text.isascii() and text.isprintable():
+        return text     # most are: the pattern, which takes 2 ms to compile, is not needed
     return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 

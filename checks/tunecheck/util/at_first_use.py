@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 else:
     import dataclasses
+    import reprlib
+    from operator import attrgetter
 
     _FIELDS = "__dataclass_fields__"
     _OF_A_PATTERN = ("findall", "finditer", "flags", "fullmatch", "groupindex", "groups", "match", "scanner", "search",
@@ -66,7 +68,9 @@ else:
                 try:
                     delattr(cls, _FIELDS)
                     del cls.__init__
-                    dataclasses.dataclass(**self._options)(cls)
+                    # Without one, dataclasses writes a signature here, which costs as much as a method.
+                    cls.__doc__ = cls.__doc__ or cls.__name__
+                    _dataclass(cls, **self._options)
                 except BaseException:
                     # An interrupt: whoever clears up after it may need the class.
                     for name in set(vars(cls)) - before:
@@ -74,6 +78,31 @@ else:
                     cls.__init__ = self.first
                     setattr(cls, _FIELDS, self)
                     raise
+
+    def _dataclass(cls: type, eq: bool = True, frozen: bool = False, **others: bool) -> None:
+        """Make the dataclass, with methods for printing and comparing that behave as those of dataclasses. That
+        compiles a text for each of them, half of its time, and few classes are ever printed or compared."""
+        if others or "__eq__" in vars(cls) or "__hash__" in vars(cls):
+            dataclasses.dataclass(eq=eq, frozen=frozen, **others)(cls)
+            return
+        dataclasses.dataclass(repr=False, eq=False, frozen=frozen)(cls)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = _repr
+        if not eq:
+            return
+        # "__class__", equal in both, makes a tuple even of a single value: NaN equals itself there, as in theirs.
+        values = attrgetter("__class__", *(each.name for each in dataclasses.fields(cls) if each.compare))
+
+        def equal(one: object, other: object) -> bool:
+            return values(one) == values(other) if other.__class__ is one.__class__ else NotImplemented
+
+        cls.__eq__ = equal
+        cls.__hash__ = (lambda made: hash(values(made))) if frozen else None
+
+    @reprlib.recursive_repr()
+    def _repr(made: Any) -> str:
+        shown = (f"{each.name}={getattr(made, each.name)!r}" for each in dataclasses.fields(made) if each.repr)
+        return f"{type(made).__qualname__}({', '.join(shown)})"
 
     class _Regex:
         """What a pattern has, each taken from the compiled one when it is first asked for."""

@@ -70,6 +70,42 @@ def test_a_class_has_what_dataclasses_gives_it(options):
     assert ours.__dataclass_params__.frozen == theirs.__dataclass_params__.frozen
 
 
+@dataclass(frozen=True)
+class Single:
+    value: float
+    seen: int = field(default=0, compare=False)
+    key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Empty:
+    pass
+
+
+@dataclass
+class OwnEqual:
+    x: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnEqual) and abs(self.x) == abs(other.x)
+
+
+def test_comparing_and_printing_are_as_usual():
+    nan = float("nan")
+    assert Single(nan) == Single(nan) and hash(Single(1.0)) == hash(Single(1.0, 3)) and Single(1.0) == Single(1.0, 3)
+    assert Single(1.0) != Single(1.0, key="a") and Single(1.0) != Empty() and Empty() == Empty()
+    assert len({Empty(), Empty(), Single(1.0)}) == 2
+    assert Named(1) != Point(1) and Single(1.0).__eq__(1) is NotImplemented
+    assert repr(Single(1.0, key="secret")) == "Single(value=1.0, seen=0)"
+    assert OwnEqual(1) == OwnEqual(-1)
+    for unhashable in (OwnEqual(1), Open(1), Point(1)):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(unhashable)
+    ring = Open(1)
+    ring.x = ring
+    assert repr(ring) == "Open(x=...)"
+
+
 def test_instances_are_as_usual():
     one = Point(1, names={"a": 1})
     assert one == Point(1, 2, {"a": 1}) != Point(2)

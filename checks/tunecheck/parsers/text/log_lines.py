@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from heapq import merge
 from itertools import islice
 
 from ...util.at_first_use import dataclass, regex
@@ -26,14 +27,18 @@ _MAX_LINE = 2000
 #: Messages in one line.
 _MOST = 10_000
 
-# Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing.
-KEY = regex(r"NVRM: |AER|PCIe Bus Error|DPC: | error status/mask=| blocked |_OSC|Nvlink Core|\[nvidia"
-            r"|\[Hardware Error\]:|BAR [0-5]| SXid |Kernel panic|firmware load for nvidia"
-            r"|probe with driver nvidia failed|nvidia: probe of |EDAC |pciehp: |ut of memory"
-            r"|DMAR: \[|AMD-Vi: Event|: soft lockup|hard LOCKUP"
-            r"|detected (?:expedited )?stalls? on |\d-[.!A-Za-z0-9]{3,4}: \(|[=}] ?\d{1,9} jiffies"
-            r"|task:.{1,64}? state:"
-            r"| change power state from |available PCIe bandwidth|nvidia [0-9a-f]{4}:|: \[10de:")
+# Only lines that hold one of these are looked at: 100 MB of other messages must cost next to nothing. A word stands for
+# itself, or for the pattern behind it, which finds nothing without it.
+_WORDS: dict[str, str] = {
+    "NVRM: ": "", "AER": "", "PCIe Bus Error": "", "DPC: ": "", " error status/mask=": "", " blocked ": "", "_OSC": "",
+    "Nvlink Core": "", "[nvidia": "", "[Hardware Error]:": "", "BAR ": r"BAR [0-5]", " SXid ": "", "Kernel panic": "",
+    "firmware load for nvidia": "", "probe with driver nvidia failed": "", "nvidia: probe of ": "", "EDAC ": "",
+    "pciehp: ": "", "ut of memory": "", "DMAR: [": "", "AMD-Vi: Event": "", ": soft lockup": "", "hard LOCKUP": "",
+    "detected ": r"detected (?:expedited )?stalls? on ", ": (": r"\d-[.!A-Za-z0-9]{3,4}: \(",
+    " jiffies": r"[=}] ?\d{1,9} jiffies", "task:": r"task:.{1,64}? state:", " change power state from ": "",
+    "available PCIe bandwidth": "", "nvidia ": r"nvidia [0-9a-f]{4}:", ": [10de:": "",
+}
+KEY = regex("|".join(pattern or re.escape(word) for word, pattern in _WORDS.items()))
 _PREFIX = regex(
     r"\s*(?:<\d{1,3}>)?"
     r"(?:[a-z0-9]{1,10}\s{0,6}:[a-z]{1,8}\s{0,6}:\s)?"          # dmesg -x: facility and level
@@ -104,16 +109,36 @@ def without_middle(log: str, most: int = MAX_CHARS) -> str:
 def lines(log: str) -> Iterator[Line]:
     """Yield the lines worth a look, in order, without what the printer put in front."""
     # None of them is shorter; a log of nothing but short lines is passed over without a step for each.
-    minute = ""
-    for number, found in enumerate(re.finditer(r"[^\r\n]{16,}", log)):
-        raw = _short(found.group())
+    log = log.replace("\r", "\n")
+    minute, places = "", _places(log)
+    place = next(places)
+    for number, found in enumerate(re.finditer(r"[^\n]{16,}", log)):
+        raw = found.group()
         if raw[0] == "[" and (begun := _MINUTE.match(raw)):
             minute = begun[1]
-        if KEY.search(raw):
+        while place < found.start():
+            place = next(places)
+        if place < found.end() and KEY.search(raw := _short(raw)):
             made = line(raw, number)
             made = Line(number, minute, made.text, made.count) if minute and not made.when else made
             several = NAMED.match(made.text) is not None and found.group().count("NVRM: Xid (") > 1
             yield from _each(found.group(), made) if several else (made,)
+
+
+def _places(log: str) -> Iterator[int]:
+    """Yield where one of the words stands, in order, and the log's length behind them. To look for each word in the
+    whole log is three times as quick as to look for all of them in each line."""
+    yield from merge(*(_places_of(word, log) for word in _WORDS))
+    yield len(log)
+
+
+def _places_of(word: str, log: str) -> Iterator[int]:
+    """Yield the first place of a word in each line that has it."""
+    place = log.find(word)
+    while place >= 0:
+        yield place
+        end = log.find("\n", place)
+        place = log.find(word, end) if end >= 0 else -1
 
 
 def _short(raw: str) -> str:
