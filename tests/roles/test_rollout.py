@@ -50,7 +50,7 @@ class Rollout:
 
     def command(self, bad: tuple[str, ...] = (), lost: tuple[str, ...] = (),
                 *arguments: str) -> tuple[list[str], dict[str, str]]:
-        given = {"bad": bad, "lost": lost, "ansible_python_interpreter": sys.executable}
+        given = {"bad": bad, "lost": lost, "ansible_python_interpreter": sys.executable, "inference_recipe": "any"}
         return ([str(Path(sys.executable).parent / "ansible-playbook"), "play.yml", "-i", str(self.inventory),
                  "-e", json.dumps(given), *arguments],
                 environment(ANSIBLE_CONFIG="ansible.cfg", XDG_STATE_HOME=str(self.folder / "state"),

@@ -25,14 +25,15 @@ def played(tmp_path: Path, given: dict[str, Any], *options: str) -> subprocess.C
     role = tmp_path / "roles/snapshot_timer"
     shutil.rmtree(role, ignore_errors=True)
     shutil.copytree(ROLE, role)
-    for name in ("tasks/main.yml", "vars/main.yml"):
+    for name in ("tasks/timer.yml", "vars/main.yml"):
         text = (role / name).read_text()
         assert "path: /etc" in text
         (role / name).write_text(text.replace("path: /etc", f"path: {tmp_path}/box/etc"))
-    tasks = (role / "tasks/main.yml").read_text()
-    kept = [task for task in yaml.safe_load(tasks) if "guarded_units" not in task]
-    assert len(kept) == len(yaml.safe_load(tasks)) - 2
-    (role / "tasks/main.yml").write_text(yaml.safe_dump(kept))
+    for name in ("main", "timer"):
+        tasks = yaml.safe_load((role / f"tasks/{name}.yml").read_text())
+        kept = [task for task in tasks if "guarded_units" not in task]
+        assert len(kept) == len(tasks) - 1
+        (role / f"tasks/{name}.yml").write_text(yaml.safe_dump(kept))
     playbook = tmp_path / "play.yml"
     playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": False, "roles": [str(role)],
                                      "vars": {"ansible_python_interpreter": sys.executable, **given}}]))
