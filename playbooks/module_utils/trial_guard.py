@@ -9,8 +9,8 @@ The guard reboots into the old entry at its deadline. A commit is told to it aro
 3. confirm(): the guard ends, and this boot goes on.
 
 A process that dies between two of these steps leaves the guard armed: the box reboots at the deadline, into whichever
-entry is the default by then, and both are proven. A play that comes before that confirms it (kernel_cmdline.py,
-Situation.unconfirmed)."""
+entry is the default by then, and both are proven. A play that comes before that confirms it
+(trial_boot/situation.py, Situation.unconfirmed)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """link-width: every link above the accelerator has the declared lanes, or without a declaration all that it could have.
 
 Width only: at idle a link runs at 2.5 GT/s to save power, so speed means something only under load (link-speed).
+Where only a text of nvidia-smi or the kernel log tells the lanes, link_from_smi.py and link_from_log.py judge them.
 """
 
 from __future__ import annotations
