@@ -10,7 +10,7 @@ from ...parsers.nvidia.bench_grids import Bench
 from ...util.text import some
 from ..context import Case
 from .alone_figures import carries, name
-from .bench_words import Pair, Places, pairs_text
+from .bench_words import Pair, Places, pairs_text, tells_way
 
 __all__ = ["AGAIN", "host_copies", "outliers"]
 
@@ -61,7 +61,7 @@ def outliers(check: str, case: Case, bench: Bench, places: Places, told: Collect
     for subject, rows in found.items():
         share, _ = min(rows)
         longer = "" if len(places.number) or case.snapshot.posted.table.value else \
-            "; where no link is slow, their way is longer: add: sudo lspci -nnvvv"
+            f"; where no link is slow, their way is longer: {tells_way(case, bench)}"
         yield Finding(check, "below-peers", subject, "warn", "behaviour", f"{bench.tool}: {subject} far below the "
                       f"others of the same table: {some([text for _, text in rows], 4)}{longer}", f"{share:.0%}",
                       "as fast as the others", (bench.tool,), _LOOK)
