@@ -48,7 +48,7 @@ _SIGNS: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
     ("p2pBandwidthLatencyTest", ("P2P",), _of("nvidia.bench_grids", "LATENCY_TEST")),
     ("nvbandwidth", ("nvbandwidth", "_memcpy_"), _of("nvidia.bench_grids", "BANDWIDTH")),
     ("engine log", ("ll_reduce", "llreduce", "nccl==", "SymmMem", "engine (v", "(EngineCore", "(Worker",
-                    "(APIServer", ".py:", "EngineDeadError", "SIGQUIT received", *(f"TP{rank}] " for rank in range(8))),
+                    "(APIServer", ".py:", "EngineDeadError", "server_args=", "SIGQUIT received", *(f"TP{rank}] " for rank in range(8))),
      _of("containers.engine_log", "MARK")),
     ("lsmod", ("Used by", "nvidia", "nouveau"), _of("nvidia.small_outputs", "LSMOD")),
     ("modinfo", ("filename:",), _of("nvidia.small_outputs", "MODINFO")),
