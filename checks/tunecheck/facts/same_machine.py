@@ -35,8 +35,9 @@ def not_compared(before: Snapshot, now: Snapshot) -> str:
     if then is not None and then == here:
         return ""
     boards = [len(snapshot.topology.devices) for snapshot in (before, now)]
-    other = f"; it has {boards[0]} GPUs, and here are {boards[1]}: is it of this machine?" if 0 in boards and any(boards) \
-        and all(snapshot.topology.accelerators.known for snapshot in (before, now)) else ""
+    whole = all(snapshot.topology.accelerators.known for snapshot in (before, now))
+    other = f"; it has {boards[0]} GPUs, and here are {boards[1]}: is it of this machine?" \
+        if whole and 0 in boards and any(boards) else ""
     if then is not None and here is not None:
         return f"it is of another boot, and the counters began again{other}"
     which = "it does not" if then is None else "what is judged does not"

@@ -66,12 +66,12 @@ def check_replaceable(path: str, packed: bool = False) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise UsageError(f"{path}: is there and cannot be read ({error.strerror}), so it is not replaced; choose another "
-                         "place", Misuse.ALREADY) from None
+        raise UsageError(f"{path}: is there and cannot be read ({error.strerror}), so it is not replaced; choose "
+                         "another place", Misuse.ALREADY) from None
     if not ours:
         kind = "no recording" if packed else "no report of tunecheck"
-        raise UsageError(f"{path}: is there and {kind}, so it is not replaced; choose another place, or remove it first",
-                         Misuse.ALREADY)
+        raise UsageError(f"{path}: is there and {kind}, so it is not replaced; choose another place, or remove it "
+                         "first", Misuse.ALREADY)
     return when
 
 

@@ -192,7 +192,8 @@ def test_what_is_asked_for_is_what_tells_the_way(
     assert {each.message.rpartition("add: ")[2] for each in found} == {" and ".join(asked)}
     if name == H200:
         tree = "00:00.0 Host bridge [0600]: Intel Corporation 440FX [8086:1237]\n\tControl: I/O+ Mem+\n\n"
-        tree += "".join(f"00:0{slot}.0 3D controller [0302]: NVIDIA Corporation X [10de:2335] (rev a1)\n\tControl: I/O- Mem+\n"
+        tree += "".join(f"00:0{slot}.0 3D controller [0302]: NVIDIA Corporation X [10de:2335] (rev a1)\n"
+                        "\tControl: I/O- Mem+\n"
                         "\tCapabilities: [60] Express (v2) Endpoint, MSI 00\n\t\tLnkSta: Speed 32GT/s, Width x16\n\n"
                         for slot in (6, 7))
         there = bench(name, figure).replace(":06:00", ":00:06").replace(":07:00", ":00:07")

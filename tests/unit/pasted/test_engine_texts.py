@@ -52,7 +52,7 @@ _PAGES = (*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md"), *_ROOT.glob("roles/*
     *(pytest.param(page.read_text(), id=str(page.relative_to(_ROOT))) for page in _PAGES),
     "We serve it with vLLM 0.11 or SGLang (custom all-reduce off, see custom_all_reduce.py: peer access).\n",
     "image: vllm/vllm-openai:v0.11.0\ncommand: python -m sglang.launch_server --port 30000  # (Worker) serve.py: x\n",
-    "After `EngineDeadError: it ended` or `SIGQUIT received. signum` start it again; set `disable_custom_all_reduce=True`.\n"])
+    "After `EngineDeadError: it ended` or `SIGQUIT received. signum` set `disable_custom_all_reduce=True`.\n"])
 def test_prose_that_names_an_engine_or_quotes_it_is_no_log_of_it(text: str) -> None:
     assert "engine log" not in list(kinds(text))
 
