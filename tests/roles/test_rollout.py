@@ -111,6 +111,15 @@ def test_a_box_that_is_lost_on_the_way_stops_the_rest(tmp_path: Path) -> None:
     assert code == 0 and rollout.touched() == HOSTS
 
 
+def test_a_plan_says_something_of_every_box_also_where_the_first_cannot_be_reached(tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    code, text = rollout.run((), ("box1",), "--check")
+    assert code != 0 and rollout.touched() == [] and "the rollout stops" not in text
+    for box in HOSTS:
+        assert re.search(rf"{box} : ok=\d+ changed=\d unreachable={int(box == 'box1')} failed=0 ", text), text
+    assert "Not touched" not in text
+
+
 def test_the_inventory_says_how_large_the_batches_are(tmp_path: Path) -> None:
     rollout = Rollout(tmp_path)
     rollout.say(provision_serial=[2, 3])

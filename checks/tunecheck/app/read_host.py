@@ -99,8 +99,8 @@ def is_snapshot(path: str) -> bool:
 
 def facts_before(path: str, frozen: Frozen | None, verb: str, now: Snapshot, note: Callable[[str], None]) -> Snapshot:
     """Return the facts of an earlier recording or snapshot. In one without names the same boot has another id; it is
-    recognised all the same. UsageError where it is of another machine."""
-    from ..facts.same_machine import other_machine
+    recognised all the same. UsageError where it is of another machine; ``note`` is told where nothing is compared."""
+    from ..facts.same_machine import not_compared, other_machine
     from ..facts.snapshot import gather
     from ..facts.snapshot_file import load, same_boot
 
@@ -112,6 +112,10 @@ def facts_before(path: str, frozen: Frozen | None, verb: str, now: Snapshot, not
     if apart:
         raise UsageError(f"--since {path}: not a recording of this machine ({apart}); give an earlier one of this one",
                          Misuse.OTHER_MACHINE)
+    if why := not_compared(before, now):
+        from ..report.style import wrapped
+
+        note(wrapped(f"tunecheck: --since {path}: nothing is compared with it: {why}", sys.stderr))
     return before
 
 

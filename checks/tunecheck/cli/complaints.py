@@ -11,14 +11,19 @@ __all__ = ["complain", "defect", "left_behind", "meant_by", "of_control_node"]
 
 
 def meant_by(error: click.ClickException) -> str:
-    """Return a hint for a host that was typed as in `tunecheck history box1`: "did you mean --host box1?". "" for any
-    other error."""
+    """Return a hint for what was typed without its option: `tunecheck history box1`, "did you mean --host box1?";
+    `tunecheck preflight a.log b.log`: both belong into one folder for --from. "" for any other error."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or "unexpected extra argument" not in error.message:
         return ""
-    hosts = any("--host" in each.opts for each in context.command.params)
+    options = {name for each in context.command.params if each.metavar in ("HOST", "PATH") for name in each.opts}
     named = error.message.rpartition("(")[2].rstrip(")")
-    return f"did you mean --host {named}?" if hosts and " " not in named else ""
+    if "--host" in options:
+        return f"did you mean --host {named}?" if " " not in named else ""
+    if "--from" in options:
+        return ("a recording, a file or a folder with outputs is given as --from PATH; several files belong into one "
+                f"folder: {context.command_path} --from FOLDER")
+    return "an inventory is given as -i PATH" if "--inventory" in options else ""
 
 
 def of_control_node(module: str) -> bool:

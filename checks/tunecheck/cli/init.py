@@ -93,7 +93,8 @@ def _asked(login: Login, target: str, most: float) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
         hosts = Path(folder, "hosts.yml")
         hosts.write_text(json.dumps({"all": {"hosts": {"box": variables}}}), encoding="utf-8")
-        options = collect.Options(source="live", deadline=most)
+        options = collect.Options(source="live", deadline=most, doing=(
+            f"init: reading {login.address} over ssh (up to {most:.0f} s); Ctrl-C ends it, and nothing is written"))
         collected = collect.collect(str(hosts), None, options, answers.append, (("box", "all"),))
     if collected.interrupted:
         raise KeyboardInterrupt

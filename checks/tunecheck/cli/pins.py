@@ -29,13 +29,13 @@ def pins(spec_file: str | None, source: str | None, other: str | None, json_to: 
     from ..app.read_host import look
     from ..errors import Misuse, UsageError
     from ..facts import pins as facts
-    from ..util.whole_file import check_writable, emit, write_file
+    from ..util.whole_file import check_replaceable, emit, write_file
 
     if other is not None and json_to != "-":
         raise UsageError("--diff and --json exclude each other: a difference is no lock file; drop one of them",
                          Misuse.DOES_NOT_BELONG)
     if json_to != "-":
-        check_writable(json_to)
+        check_replaceable(json_to)
     there = facts.load(other) if other is not None else None
     frozen, snapshot = look("driver", spec_file, source)
     here = facts.pins(snapshot, frozen)

@@ -35,11 +35,11 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     from ..facts.snapshot import gather
     from ..host.live import LiveHost
     from ..host.recording import RecordingHost
-    from ..util.whole_file import PRIVATE, check_writable, emit, write_file
+    from ..util.whole_file import PRIVATE, check_replaceable, emit, write_file
 
-    usual = _name(None)
+    usual, before = _name(None), ""
     if output != "-":
-        check_writable(output or usual)
+        before = check_replaceable(output or usual, packed=True)
     elif sys.stdout.isatty():
         raise click.UsageError("standard output is a terminal; give a file: -o FILE")
     progress = _Progress()
@@ -60,6 +60,8 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     click.echo(f"{output}: {form}{_size(content)}, {_summary(door.answers)}, "
                + ("raw: it holds names, serial numbers and addresses" if raw else
                   "redacted: names, serial numbers and addresses are replaced"), err=output == "-")
+    if before:
+        click.echo(f"it replaces the recording of {before} that was there")
     log = found.host.kernel.log if found.host is not None else None
     if log is not None and log.value is None and not log.missing:
         root = "" if os.geteuid() == 0 else "; run as root: sudo tunecheck record"

@@ -182,9 +182,9 @@ def _html(place: str, wanted: str | None) -> None:
 
     from ..recovery.kept import read
     from ..recovery.page.incident import incident
-    from ..util.whole_file import PRIVATE, check_writable, write_file
+    from ..util.whole_file import PRIVATE, check_replaceable, write_file
 
-    check_writable(place)
+    check_replaceable(place)
     found = _incidents(f"--html {place}")
     chosen = found if wanted is None else [each for each in found if each.id == wanted]
     if not chosen:

@@ -17,10 +17,10 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
 
     It names the host; a snapshot --from a recording without names does not."""
     from ..app.read_host import look
-    from ..util.whole_file import PRIVATE, check_writable, emit, write_file
+    from ..util.whole_file import PRIVATE, check_replaceable, emit, write_file
 
     if json_to != "-":
-        check_writable(json_to)
+        check_replaceable(json_to)
     frozen, found = look("preflight", spec_file, source)
     from ..facts.snapshot_file import Stored, packed
 

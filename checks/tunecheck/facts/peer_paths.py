@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..model.absence import Absence
 from ..parsers.pci.switch_chips import EMULATED
 from ..util.at_first_use import dataclass
 from .loaded_links import links_above
@@ -102,6 +103,8 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
     two_way = None if one_way is None or blind else one_way if hairpin else round(2 * (rate or 0), 1)
     reasons = [*_unknown(path, mps, whole),
                *(f"whether {port.bdf} redirects peer traffic is not known ({port.acs.reason})" for port in blind[:1])]
+    if one_way is None and any(hop.express.absence is Absence.NOT_IN_IMPORT for hop in path.hops):
+        del reasons[1:]     # one text tells all of it
     if one_way is not None and hairpin:
         reasons.append("hairpin: ACS redirect sends both directions over the same uplink to the root complex")
     elif one_way is not None and path.latency_class in _BEYOND:

@@ -6,7 +6,7 @@ from ..util.at_first_use import regex
 from ..util.text import some
 from .snapshot import Snapshot
 
-__all__ = ["STANDS_FOR", "other_machine"]
+__all__ = ["STANDS_FOR", "not_compared", "other_machine"]
 
 #: What stands in a recording for a name or number that was taken out (parsers/text/redact.py).
 STANDS_FOR = regex(r"host-?\d*|(?:GPU-)?0{8}-0{4}-.*|(?:GPU-)?[0-9a-f]{4}0{4}-0000-4000-8000-.*")
@@ -26,6 +26,22 @@ def other_machine(before: Snapshot, now: Snapshot) -> str:
     names = [name for snapshot in (before, now)
              if (name := snapshot.hostname.value) and not STANDS_FOR.fullmatch(name)]
     return f"it is of {names[0][:64]!r}, this is {names[1][:64]!r}" if len(set(names)) == 2 else ""
+
+
+def not_compared(before: Snapshot, now: Snapshot) -> str:
+    """Return why no counter of ``now`` is compared with an earlier one: counters begin again at every boot. "" where
+    they are."""
+    then, here = before.boot_id.value, now.boot_id.value
+    if then is not None and then == here:
+        return ""
+    boards = [len(snapshot.topology.devices) for snapshot in (before, now)]
+    whole = all(snapshot.topology.accelerators.known for snapshot in (before, now))
+    other = f"; it has {boards[0]} GPUs, and here are {boards[1]}: is it of this machine?" \
+        if whole and 0 in boards and any(boards) else ""
+    if then is not None and here is not None:
+        return f"it is of another boot, and the counters began again{other}"
+    which = "it does not" if then is None else "what is judged does not"
+    return f"{which} tell of which boot it is{', as a recording does' if here is None else ''}{other}"
 
 
 def _boards(snapshot: Snapshot) -> set[str]:

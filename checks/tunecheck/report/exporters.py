@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Misuse, UsageError
-from ..util.whole_file import check_writable, write_file
+from ..util.whole_file import check_replaceable, write_file
 
 if TYPE_CHECKING:
     from .document import Run
@@ -29,7 +29,7 @@ def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -
     seen: dict[str, str] = {}
     for option, place in places.items():
         if place != "-":
-            check_writable(place)
+            check_replaceable(place, packed=option == "--record")
         same = place if place == "-" else str(Path(place).resolve())
         if same in seen and not place.startswith("/dev/"):
             where = "standard output" if place == "-" else place

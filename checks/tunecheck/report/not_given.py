@@ -17,7 +17,7 @@ __all__ = ["is_missing", "not_given"]
 _NAMED = 3
 #: How many checks are named of those that were not judged.
 _CHECKS = 8
-_PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
+_PCI, _BYTES, _LOG = "/sys/bus/pci/devices/", "sudo lspci -xxxx", "sudo dmesg"
 
 
 def is_missing(finding: Finding) -> bool:
@@ -35,7 +35,9 @@ def not_given(case: Case, findings: list[Finding]) -> tuple[str, str]:
     whole = "all of it is in a recording: sudo tunecheck record"
     if not ranked:
         return open_, whole
-    first = f"add the output of: {ranked[0]} (tells {asked[ranked[0]]} of them)"
+    # A log's lines tell what went wrong; that nothing did, no text of a log tells.
+    tells = "shows what went wrong for" if ranked[0] == _LOG else "tells"
+    first = f"add the output of: {ranked[0]} ({tells} {asked[ranked[0]]} of them)"
     more = f"; then: {', '.join(ranked[1:_NAMED])}" if len(ranked) > 1 else ""
     return open_, f"{first}{more}; {whole}"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..facts.pci.pci import Device, bdf_key
 from ..facts.pci.topology import Topology
+from ..model.absence import Absence
 from ..parsers.pci.pcie_cap import generation
 
 __all__ = ["DRAWN", "acs_text", "grown", "idle", "link_text", "matrix_lines", "square", "tree_lines"]
@@ -79,6 +80,8 @@ def idle(device: Device) -> bool:
 
 def acs_text(device: Device) -> str:
     """Return the ACS state of a device as text: "ACS 0x001d redirects", "no ACS"."""
+    if device.acs.absence is Absence.NOT_IN_IMPORT:
+        return "ACS ?"      # of every port alike: the line of what to add says why, once
     if not device.acs.known:
         return f"ACS ? ({(device.acs.reason or '').partition(' (')[0]})"
     if device.acs.value is None:

@@ -26,7 +26,10 @@ def build(host: str, box_spec: object, box_spec_host: object | None = None) -> F
     Raises SpecError whose problems each begin with the variable's path.
     """
     group, own = _mappings(host, box_spec, box_spec_host)
-    profile = _profile(group, own)
+    try:
+        profile = _profile(group, own)
+    except SpecError as error:
+        raise SpecError([*error.problems, *_besides(group, own, error.problems)]) from error
     merged = merge(Layer(profile.name, profile.values), Layer(_GROUP, group), Layer(_HOST, own))
     forbidden = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
     try:
@@ -82,6 +85,36 @@ def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.
         return profile_files.load(stated)
     except SpecError as error:
         raise SpecError([f"{variable}.profile: {problem}" for problem in error.problems]) from error
+
+
+def _besides(group: Mapping[str, Any], own: Mapping[str, Any], known: list[str]) -> list[str]:
+    """Return what is wrong with the values that the inventory itself holds, where no profile is there to lay them over:
+    what a profile would fill in, or what contradicts its values, is not known. ``known``: problems that are told."""
+    merged = merge(Layer(_GROUP, group), Layer(_HOST, own))
+    forbidden = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
+    found: list[tuple[str, str]] = []
+    try:
+        Model.model_validate({**merged.values, "profile": "none"})
+    except ValidationError as error:
+        found = [(path, text) for path, text in refusals.of_model(error) if _is_given(path, merged.values)]
+        kernel = merged.values.get("kernel")
+        found += refusals.of_tokens(kernel.get("cmdline")) if isinstance(kernel, dict) else []
+    told = {problem.partition(":")[0] for problem in known}
+    return [problem for problem in _without_echoes(forbidden, _placed(found, merged))
+            if problem.partition(":")[0] not in told]
+
+
+def _is_given(path: str, values: Mapping[str, Any]) -> bool:
+    """Whether the inventory has a value at this path, or at the list or text above it."""
+    at: object = values
+    for part in path.partition("[")[0].split("."):
+        if not isinstance(at, Mapping):
+            return True
+        found = {str(key): value for key, value in at.items()}
+        if part not in found:
+            return False
+        at = found[part]
+    return True
 
 
 def _placed(found: list[tuple[str, str]], merged: Merged) -> list[tuple[str, str]]:

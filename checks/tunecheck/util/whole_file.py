@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import time
 from pathlib import Path
 
 from ..errors import Misuse, UsageError
 from .at_first_use import regex
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
-__all__ = ["PRIVATE", "check_writable", "emit", "removed", "write_file", "written"]
+__all__ = ["PRIVATE", "check_replaceable", "check_writable", "emit", "removed", "write_file", "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
 #: Open files of this process, and its terminal.
 _DESCRIPTORS = regex(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
+#: How files of this program begin: JSON, pages, JUnit, metrics; and recordings, packed by zstd, once by gzip.
+_TEXTS = (b"{", b"[", b"<!DOCTYPE html", b"<?xml", b"# HELP ", b"# TYPE ")
+_PACKED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
+#: The name of this program stands in the beginning or the end of each text.
+_NAME, _PART = b"tunecheck", 1 << 20
 #: Every file that this process has written, for who interrupts it.
 written: list[str] = []
 #: Every older pass that this process took away, likewise.
@@ -41,6 +47,32 @@ def check_writable(path: str) -> None:
         if not _special(target) and os.statvfs(folder).f_flag & os.ST_RDONLY:
             raise UsageError(f"{path}: {folder} is on a read-only filesystem; choose another place", Misuse.UNWRITABLE)
         raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}", Misuse.UNWRITABLE)
+
+
+def check_replaceable(path: str, packed: bool = False) -> str:
+    """Refuse, as check_writable does, and also where the file that is there is none of this program's: it would be
+    lost. ``packed``: a recording goes there, else a text. Return when what is replaced was written, "" for nothing."""
+    check_writable(path)
+    target = Path(path)
+    try:
+        if _special(target) or not target.stat().st_size:
+            return ""
+        with target.open("rb") as stream:
+            head = stream.read(_PART)
+            stream.seek(max(0, target.stat().st_size - _PART))
+            ours = head.startswith(_PACKED) if packed else \
+                head.lstrip().startswith(_TEXTS) and _NAME in head + stream.read()
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(target.stat().st_mtime))
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise UsageError(f"{path}: is there and cannot be read ({error.strerror}), so it is not replaced; choose "
+                         "another place", Misuse.ALREADY) from None
+    if not ours:
+        kind = "no recording" if packed else "no report of tunecheck"
+        raise UsageError(f"{path}: is there and {kind}, so it is not replaced; choose another place, or remove it "
+                         "first", Misuse.ALREADY)
+    return when
 
 
 def _no_strange_link(path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -64,13 +65,14 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
           webhook: str | None, webhook_secret: str | None, webhook_as: str, link: str, store_url: str | None,
           baseline: str, verbose: bool, fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
     """Ask every box of an inventory what it is now, keep the answers, and say who drifted, from what and since when.
-    Run it every night; the others read what it kept.
+    Run it every night; the others read what it kept (--store says where).
 
     Boxes are only read. Exit code 1: --fail-on matched; 2: bad usage, or no host answered; 3: more than --max-missing
     hosts were silent or partial; 130: Ctrl-C, 143: SIGTERM; what had arrived is kept and the next run asks the
     rest."""
     from ..hooks import hook_of, posted
     from ..judge import JudgeOptions, allowed_missing, report
+    from ..key import VARIABLE
     from ..store import open_store
     from .shared_options import check_places, finish
 
@@ -81,6 +83,9 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     where = _source(inventory, limit, source, with_check_diff, gone, asking=asking, max_age=max_age, timeout=timeout,
                     forks=forks, ssh_kex=ssh_kex)
     with open_store(store_url) as store:
+        if not store.audits(1):
+            key = " (with fleet.key beside it)" if store.db.sqlite and VARIABLE not in os.environ else ""
+            _progress(f"the first audit: its history is kept in {store.where}{key}, until you remove it")
         done = _asked(store, where, desired, resume=not new, gone=gone, options=options)
         found = report(store, done.audit.id, options)
         if with_check_diff and inventory is not None:

@@ -75,9 +75,9 @@ def check_places(given: dict[str, Any]) -> dict[str, str | None]:
 def check_list(json_to: str | None) -> None:
     """Refuse a place where the list could not be written afterwards."""
     if json_to is not None and json_to != "-":
-        from tunecheck.util.whole_file import check_writable
+        from tunecheck.util.whole_file import check_replaceable
 
-        check_writable(json_to)
+        check_replaceable(json_to)
 
 
 def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fail_on: tuple[str, ...],

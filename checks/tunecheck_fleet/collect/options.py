@@ -30,7 +30,7 @@ class Options:
     ``only``: of the inventory's hosts these alone (what is left of an audit that was cut off). ``ssh_kex``:
     "curve25519" asks for that key exchange first (see kex.py). ``ship``: send the collector to a box without one.
     ``max_kib``: what one box may send, compressed. ``tools`` and ``kept``: where the box has the command and its
-    timer's snapshot."""
+    timer's snapshot. ``doing``: what a terminal shows meanwhile, "" for an audit's counts."""
 
     forks: int | None = None
     deadline: float = 90.0
@@ -44,6 +44,7 @@ class Options:
     tools: tuple[str, ...] = TOOLS
     kept: str = KEPT
     max_kib: int = 2048
+    doing: str = ""
 
     def __post_init__(self) -> None:
         if self.forks is not None and self.forks < 1:

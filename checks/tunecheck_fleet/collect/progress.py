@@ -1,4 +1,4 @@
-"""The one line that says how far an audit is."""
+"""The one line that says how far an audit is, or which box is read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Done, failed and left; nothing where standard error is no terminal."""
+    """Done, failed and left; nothing where standard error is no terminal. ``doing``: what is shown in their place, for
+    a verb that asks one box and keeps nothing."""
 
-    def __init__(self, asked: int, line: LiveLine | None = None) -> None:
+    def __init__(self, asked: int, line: LiveLine | None = None, doing: str = "") -> None:
         self._asked = asked
+        self._doing = doing
         self._line = line or LiveLine()
         self._counts: Counter[str] = Counter()
         self._shown = 0.0
@@ -33,6 +35,8 @@ class Progress:
 
     def text(self) -> str:
         """``audit: 180 done, 3 failed (2 unreachable, 1 timeout), 17 left``."""
+        if self._doing:
+            return self._doing
         failed = {status: count for status, count in self._counts.items() if status not in ("ok", "partial")}
         why = ", ".join(f"{count} {status}" for status, count in sorted(failed.items()))
         lost = sum(failed.values())

@@ -64,7 +64,7 @@ class _Audit:
         self._left = left       # host -> group, of those that gave no answer yet
         self._missing: set[str] = set()     # of those the ones without a tunecheck, to be asked a second time
         self._until = time.monotonic() + options.until(len(left))
-        self.progress = Progress(len(left))
+        self.progress = Progress(len(left), doing=options.doing)
 
     def ask(self) -> None:
         """The installed tunecheck of every box; then those that have none, with a collector sent along."""

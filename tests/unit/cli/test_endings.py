@@ -69,7 +69,8 @@ def test_every_file_is_announced_in_the_order_written(machine: Path) -> None:
 def test_what_names_people_is_for_nobody_else(machine: Path) -> None:
     old = os.umask(0o022)
     try:
-        (machine / "raw").write_text("old")
+        assert CliRunner().invoke(cli, ["record", "-o", "raw"]).exit_code == 0
+        assert _mode(machine / "raw") == 0o644
         for args in (("record", "--raw", "-o", "raw"), ("record", "-o", "redacted"), ("snapshot", "--json", "snap")):
             assert CliRunner().invoke(cli, list(args)).exit_code == 0
     finally:

@@ -35,6 +35,12 @@ def test_an_audit_names_host_fact_before_after_and_since(drifted: Fleet) -> None
     assert causes["kernel.cmdline.iommu"]["fix"] == "reboot"
 
 
+def test_the_first_audit_says_where_its_history_is_kept(fleet: Fleet) -> None:
+    fleet.put(1)
+    said = [one_line(fleet.run("audit", "--from", str(fleet.files))[2]) for _ in range(2)]
+    assert [str(fleet.store) in each for each in said] == [True, False]
+
+
 def test_drift_of_one_fact_and_of_a_family(drifted: Fleet) -> None:
     for wanted in ("kernel.cmdline.iommu", "kernel.cmdline."):
         _, out, _ = drifted.run("drift", "--fact", wanted, "--json")

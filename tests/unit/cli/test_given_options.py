@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tunecheck.cli.complaints import meant_by
 from tunecheck.cli.main import cli
 from tunecheck.errors import Misuse, UsageError
 
@@ -49,3 +50,20 @@ def test_an_option_takes_no_other_for_its_value(names: tuple[str, ...], option: 
     done = CliRunner().invoke(cli, [*names, name, name])
     assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.LEFT_OUT
     assert f"{name} takes " in str(done.exception)
+
+
+@pytest.mark.parametrize("names", sorted({names for names, each in OPTIONS if "--from" in each.opts
+                                          and each.metavar == "PATH"}), ids=" ".join)
+def test_a_text_without_its_option_is_told_the_option_and_one_folder(names: tuple[str, ...]) -> None:
+    for arguments in (["a.log", "b.log", "c.log"], ["--from", "a.log", "b.log", "c.log"]):
+        done = CliRunner().invoke(cli, [*names, *arguments], standalone_mode=False)
+        if not isinstance(done.exception, click.UsageError):
+            pytest.skip("takes files of its own")
+        assert " --from FOLDER" in meant_by(done.exception), names
+
+
+@pytest.mark.parametrize(("arguments", "option"), [
+    (("history", "box1"), "--host box1"), (("drift", "box1"), "--host box1"), (("audit", "inventory/box1"), "-i PATH")])
+def test_a_host_and_an_inventory_without_their_option_are_told_it(arguments: tuple[str, ...], option: str) -> None:
+    done = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert isinstance(done.exception, click.UsageError) and option in meant_by(done.exception)

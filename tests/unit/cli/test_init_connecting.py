@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from types import SimpleNamespace
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -52,3 +53,19 @@ def test_a_box_that_is_slow_is_not_called_off(monkeypatch: pytest.MonkeyPatch, a
     monkeypatch.setattr("tunecheck_fleet.collect.collect", collect)
     done = CliRunner().invoke(cli, ["init", "ops@192.0.2.1"], standalone_mode=False)
     assert str(done.exception).endswith(f" {step}")
+
+
+def test_while_it_waits_it_names_the_box_and_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def collect(_hosts: object, _limit: object, options: SimpleNamespace, _sink: object,
+                _asked: object) -> SimpleNamespace:
+        shown.append(options.doing)
+        return SimpleNamespace(interrupted=True)
+
+    monkeypatch.setattr("tunecheck_fleet.collect.collect", collect)
+    done = CliRunner().invoke(cli, ["init", "ops@192.0.2.1", "--timeout", "20s"], standalone_mode=False)
+    assert isinstance(done.exception, click.Abort | KeyboardInterrupt)
+    (line,) = shown
+    assert line.startswith("init: reading 192.0.2.1 ") and "20 s" in line
+    assert "audit" not in line and "keeps" not in line

@@ -126,12 +126,38 @@ def test_standard_output(machine: Machine) -> None:
 
 def test_an_existing_file_is_replaced_in_one_step(machine: Machine) -> None:
     target = Path("box.tar.zst")
-    target.write_text("old")
+    _run("record", "-o", "box.tar.zst")
     target.chmod(0o600)
     before = target.stat().st_ino
-    _run("record", "-o", "box.tar.zst")
+    os.utime(target, (1_700_000_000, 1_700_000_000))
+    assert " 2023-11-1" in _run("record", "-o", "box.tar.zst").stdout, "the older one is lost, and named"
     assert target.stat().st_ino != before and stat.S_IMODE(target.stat().st_mode) == 0o600
     assert [path.name for path in Path().iterdir()] == ["box.tar.zst"]
+
+
+@pytest.mark.parametrize("args", [
+    ("record", "-o"), ("topo", "--record"), ("snapshot", "--json"), ("pins", "--json"),
+    *(("topo", option) for option in ("--json", "--html", "--junit"))], ids=" ".join)
+@pytest.mark.parametrize("content", ["notes about tunecheck\n", '{"of": "another program"}\n'])
+def test_a_file_of_somebody_else_is_not_replaced_and_our_own_is(machine: Machine, args: tuple[str, ...],
+                                                                 content: str) -> None:
+    Path("x").write_text(content)
+    flaw, said = _fails(*args, "x")
+    assert flaw is Misuse.ALREADY and said.startswith("x: ") and Path("x").read_text() == content
+    Path("x").write_text("")        # as mktemp leaves it
+    for _ in range(2):
+        assert not isinstance(CliRunner().invoke(cli, [*args, "x"]).exception, UsageError)
+        assert Path("x").stat().st_size
+
+
+def test_since_says_where_nothing_is_compared(machine: Machine) -> None:
+    """Texts do not tell their boot, and counters begin again at each."""
+    _run("record", "-o", "box.tar.zst")
+    Path("lspci.txt").write_text("00:00.0 Host bridge: Intel Corporation 82G33\n06:00.0 3D controller: NVIDIA X\n")
+    said = CliRunner().invoke(cli, ["preflight", "--from", "lspci.txt", "--since", "box.tar.zst"]).stderr
+    assert "--since box.tar.zst: " in said
+    same = CliRunner().invoke(cli, ["preflight", "--from", "box.tar.zst", "--since", "box.tar.zst"]).stderr
+    assert "--since" not in same
 
 
 def test_places_where_nothing_can_be_written(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,12 @@ def test_progress() -> None:
     progress.done()
 
 
+def test_of_a_box_that_is_only_read_no_audit_is_shown_and_nothing_is_said_to_be_kept() -> None:
+    progress = Progress(1, doing="init: reading 192.0.2.1 over ssh")
+    assert progress.text() == "init: reading 192.0.2.1 over ssh"
+
+
+
 @pytest.mark.parametrize("given", [{"forks": 0}, {"deadline": 0}, {"max_age": 1}, {"tools": ("tunecheck",)},
                                    {"kept": "/a b"}, {"tools": ("/x$(id)",)}])
 def test_unusable_options(given: dict[str, object]) -> None:

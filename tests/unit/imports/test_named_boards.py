@@ -176,3 +176,28 @@ def test_boards_without_a_figure_over_nvlink(tmp_path: Path, word: str, busbw: f
     text = run(*["NVIDIA H100 80GB HBM3"] * 8, busbw=busbw, hosts=("box",) * 8)
     (found,) = findings(snap(tmp_path, text, linked(8, word)), "bench-figures")
     assert (found.outcome, found.code) == (outcome, code), found.text
+
+
+@pytest.mark.parametrize("bench", [_bandwidth, _latency_test])
+@pytest.mark.parametrize(("name", "figure", "asked"), [
+    (H200, 394.0, ["nvidia-smi topo -m"]), (H200, 20.0, ["nvidia-smi topo -m"]),
+    ("NVIDIA RTX PRO 6000 Blackwell Server Edition", 52.0, ["sudo lspci -nnvvv"]),
+    ("NVIDIA H20X", 394.0, ["nvidia-smi topo -m"]), ("", 394.0, ["nvidia-smi topo -m", "nvidia-smi -L"]),
+    ("NVIDIA H20X", 52.0, ["nvidia-smi topo -m", "sudo lspci -nnvvv"])])
+def test_what_is_asked_for_is_what_tells_the_way(
+        tmp_path: Path, bench: Callable[[str, float], str], name: str, figure: float, asked: list[str]) -> None:
+    """Over NVLink the driver's table alone; a tree that hides the ways does not end there."""
+    found = findings(snap(tmp_path, bench(name, figure)), "bench-figures")
+    assert {each.code for each in found} == {"no-comparison"}
+    assert {each.message.rpartition("add: ")[2] for each in found} == {" and ".join(asked)}
+    if name == H200:
+        tree = "00:00.0 Host bridge [0600]: Intel Corporation 440FX [8086:1237]\n\tControl: I/O+ Mem+\n\n"
+        tree += "".join(f"00:0{slot}.0 3D controller [0302]: NVIDIA Corporation X [10de:2335] (rev a1)\n"
+                        "\tControl: I/O- Mem+\n"
+                        "\tCapabilities: [60] Express (v2) Endpoint, MSI 00\n\t\tLnkSta: Speed 32GT/s, Width x16\n\n"
+                        for slot in (6, 7))
+        there = bench(name, figure).replace(":06:00", ":00:06").replace(":07:00", ":00:07")
+        there = re.sub(r"pciBusID: (\d), pciDeviceID: 0", r"pciBusID: 0, pciDeviceID: \1", there)
+        (tmp_path / "more").mkdir()
+        found = findings(snap(tmp_path / "more", there, tree), "bench-figures")
+        assert {each.message.rpartition("add: ")[2] for each in found} == set(asked), [each.message for each in found]

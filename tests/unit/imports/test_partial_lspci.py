@@ -15,6 +15,7 @@ from tunecheck.host.imported.machine import load_import
 from tunecheck.model.finding import Finding
 from tunecheck.parsers.kernel.lscpu import parse_lscpu
 from tunecheck.parsers.pci.aer_status import read_status
+from tunecheck.report.not_given import is_missing
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -104,7 +105,7 @@ def test_what_the_boards_themselves_show_counts(tmp_path: Path) -> None:
     assert [each.subject for each in sleeping] == ["GPU1 0000:04:00.0"]
     assert [(each.outcome, each.code, each.observed) for each in found["link-width"]] == [
         ("unknown", "path-unread", f"0000:{board}") for board in ("03:00.0 x16", "04:00.0 x16", "05:00.0 x8")]
-    assert "sudo lspci -vvv" in found["link-width"][0].text
+    assert "sudo lspci -nnvvv" in found["link-width"][0].text
     assert outcomes(found, "accelerator-count") == {"unknown"}
 
 
@@ -256,3 +257,17 @@ def test_the_forms_for_scripts_are_lists_without_details(tmp_path: Path, form: s
     if form == "-vmmk":
         assert [(each.outcome, each.code, each.subject) for each in found["driver-bound"]] == [
             ("warn", "no-driver-bound", "0000:04:00.0")]
+
+
+@pytest.mark.parametrize("layout", ["acs-iommu", "switch1"])
+def test_lspci_without_root_says_so_once_and_names_one_command(tmp_path: Path, layout: str) -> None:
+    """What it leaves open is one entry of the report."""
+    text = re.sub(r"^\tCapabilities: .*\n(?:\t\t.*\n|\tCapabilities: .*\n)*", "\tCapabilities: <access denied>\n",
+                  lab(layout), flags=re.MULTILINE)
+    (tmp_path / "a.txt").write_text(text)
+    door = load_import(str(tmp_path / "a.txt"))
+    assert door.summary().count("without root") == 1 and door.summary().endswith(": sudo lspci -nnvvv")
+    open_ = [each for each in judge(Case(gather(door, None, True)), "preflight")
+             if each.outcome == "unknown" and "lspci" in each.text]
+    assert open_ and {each.id for each in open_ if not is_missing(each)} == set()
+    assert {asked for each in open_ for asked in re.findall(r"sudo lspci -\w+", each.text)} == {"sudo lspci -nnvvv"}

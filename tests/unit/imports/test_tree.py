@@ -85,13 +85,13 @@ def ports(text: str) -> dict[str, str]:
 def test_no_root_is_unknown_and_says_what_to_add() -> None:
     text = re.sub(r"(?m)^\tCapabilities: \[.*\n(?:\t\t.*\n)*", "", lab("acs-iommu"))
     text = re.sub(r"(?m)^(\tStatus: Cap\+.*\n)", r"\1\tCapabilities: <access denied>\n", text)
-    assert set(ports(text).values()) == {"not-in-import: sudo lspci -vvv"}
+    assert set(ports(text).values()) == {"not-in-import: sudo lspci -nnvvv"}
     assert pci.device(host(text), "0000:03:00.0").link.width.absence is Absence.NOT_IN_IMPORT
 
 
 def test_fewer_details_are_unknown() -> None:
     less = re.sub(r"\t+ACSC.*\n", "", lab("acs-iommu"))
-    assert ports(less)["0000:02:00.0"] == "not-in-import: sudo lspci -vvv"
+    assert ports(less)["0000:02:00.0"] == "not-in-import: sudo lspci -nnvvv"
     bare = re.sub(r"(?m)^\tCapabilities: \[\w{3} .*\n(?:\t\t.*\n)*", "", lab("acs-iommu"))
     assert ports(bare)["0000:02:00.0"] == "not-in-import: sudo lspci -xxxx", "a text cannot prove that there is none"
 

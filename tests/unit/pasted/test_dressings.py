@@ -141,7 +141,7 @@ def test_texts_of_two_machines_that_only_their_names_tell_apart_are_refused(form
     folder.mkdir()
     for number, text in enumerate((one, two)):
         (folder / f"{number}.txt").write_text(text)
-    with refused(Damage.CONTRADICTS, "node7", "node8"):
+    with refused(Damage.CONTRADICTS, "node7", "0.txt", "node8", "1.txt"):
         load_import(str(folder))
 
 

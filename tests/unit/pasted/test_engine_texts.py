@@ -44,6 +44,32 @@ def test_one_line_of_an_engine_is_a_log_of_it(line: str, engine: str, found: lis
     assert (log.engine, [each.kind for each in log.decisions]) == (engine, found)
 
 
+_ROOT = Path(__file__).parents[3]
+_PAGES = (*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md"), *_ROOT.glob("roles/*/README.md"))
+
+
+@pytest.mark.parametrize("text", [
+    *(pytest.param(page.read_text(), id=str(page.relative_to(_ROOT))) for page in _PAGES),
+    "We serve it with vLLM 0.11 or SGLang (custom all-reduce off, see custom_all_reduce.py: peer access).\n",
+    "image: vllm/vllm-openai:v0.11.0\ncommand: python -m sglang.launch_server --port 30000  # (Worker) serve.py: x\n",
+    "After `EngineDeadError: it ended` or `SIGQUIT received. signum` set `disable_custom_all_reduce=True`.\n"])
+def test_prose_that_names_an_engine_or_quotes_it_is_no_log_of_it(text: str) -> None:
+    assert "engine log" not in list(kinds(text))
+
+
+def test_a_page_given_by_mistake_is_refused() -> None:
+    with refused(Damage.TOO_LITTLE, "README.md"):
+        load_import(str(_ROOT / "README.md"))
+
+
+@pytest.mark.parametrize("line", [
+    "[2026-03-04 05:06:07] server_args=ServerArgs(model_path='x', tp_size=4)",
+    "WARNING: Custom allreduce is disabled due to an unsupported world size: 3.",
+    "2026-03-04T05:06:07Z vLLM API server version 0.11.0 (APIServer)"])
+def test_what_an_engine_says_without_its_front_is_a_log_of_it(line: str) -> None:
+    assert list(kinds(line + "\n")) == ["engine log"]
+
+
 def test_the_end_of_a_long_log_is_read(tmp_path: Path) -> None:
     line = "INFO 03-04 05:06:07 [loggers.py:1] Avg generation throughput: 1.0 tokens/s, Running: 1 reqs\n"
     (tmp_path / "a").write_text(line * 100_000 + "ERROR 03-04 05:06:07 [core.py:1] EngineDeadError: it ended\n")

@@ -4,17 +4,18 @@ system's log."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...util.at_first_use import regex
+from ...util.text import some
 
 if TYPE_CHECKING:
     from ...parsers.nvidia.nccl_log import NcclHost
     from .posts import Post
 
-__all__ = ["in_log", "of_nccl", "two"]
+__all__ = ["by_file", "in_log", "of_nccl", "two"]
 
 #: Syslog and journalctl: "Nov 20 04:11:02 box kernel: ", "2026-11-20T04:11:02.1+00:00 box kernel: "; the journal's own
 #: forms.
@@ -32,6 +33,8 @@ _BOOTING_S = 120
 _MOST = 200_000
 #: A name in fewer lines may be a torn one; so many are compared.
 _FEW, _NAMES = 3, 200
+#: So many files are named of one machine, or of a folder.
+_FILES = 8
 
 
 def in_log(text: str) -> list[str]:
@@ -63,14 +66,15 @@ def _seconds(clock: str) -> int:
     return int(hours) * 3600 + int(minutes) * 60 + int(seconds)
 
 
-def two(named: Iterable[str], logged: Iterable[str]) -> str | None:
+def two(named: Mapping[str, Collection[str]], logged: Mapping[str, Collection[str]]) -> str | None:
     """Return a sentence where two machines are among those that tools ``named`` in front of lines, or among those of
-    prompts and logs. Both are names of their own: ansible may call by its address what calls itself gpu3."""
+    prompts and logs. Both are names of their own: ansible may call by its address what calls itself gpu3. Both map a
+    name to the files that it stands in."""
     for names in (named, logged):
         apart = next(_apart([name for name in names if name and not _CONTAINER.match(name)
                              and name.lower() not in _NOBODY]), None)
         if apart:
-            return f"the machines {_shown(apart[0])} and {_shown(apart[1])} are named in them"
+            return f"the machines {_both(apart, names)} are named in them"
     return None
 
 
@@ -88,8 +92,19 @@ def of_nccl(posts: Iterable[Post]) -> str | None:
     names = [name for name in known if not (_CONTAINER.match(name) or name.lower() in _NOBODY or _torn(name, known))]
     for one, other in _apart(names):
         if not _one_job(known[one], known[other], not files[one].isdisjoint(files[other])):
-            return f"the machines {_shown(one)} and {_shown(other)} are named in logs of NCCL that are not of one job"
+            return f"the machines {_both((one, other), files)} are named in logs of NCCL that are not of one job"
     return None
+
+
+def by_file(origins: Mapping[str, Iterable[str]]) -> str:
+    """Return the end of a sentence that says in which file what was recognised (kind -> files): ``; its files: a.txt
+    (lspci), b.txt (kernel log, lspci)``. "" of one file."""
+    files: dict[str, list[str]] = {}
+    for kind, names in origins.items():
+        for name in dict.fromkeys(names):
+            files.setdefault(name, []).append(kind)
+    return "; its files: " + some([f"{_shown(name)} ({', '.join(kinds)})" for name, kinds in sorted(files.items())],
+                                  _FILES) if len(files) > 1 else ""
 
 
 def _torn(name: str, known: Mapping[str, NcclHost]) -> bool:
@@ -121,6 +136,14 @@ def _apart(names: list[str]) -> Iterator[tuple[str, str]]:
 def _same(one: str, other: str) -> bool:
     """Return whether two names are of one machine: one may have the domain and the other not."""
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _both(names: tuple[str, str], files: Mapping[str, Collection[str]]) -> str:
+    """Return two machines as text: "gpu03 (a.txt) and inf12 (b.txt, c.txt)"; without the files where one file, or the
+    same files, name both."""
+    apart = set(files[names[0]]) != set(files[names[1]])
+    return " and ".join(f"{_shown(name)} ({some([_shown(file) for file in sorted(files[name])], _FILES)})"
+                        if apart else _shown(name) for name in names)
 
 
 def _shown(name: str) -> str:

@@ -139,8 +139,8 @@ def load_import(path: str) -> ImportedHost:
         for each in taken:
             origins.setdefault(each, []).append(piece.origin)
         if taken:
-            texts.named.setdefault(piece.machine)
-            texts.logged.setdefault(piece.prompt)
+            texts.named.setdefault(piece.machine, set()).add(piece.origin)
+            texts.logged.setdefault(piece.prompt, set()).add(piece.origin)
             # Bug reports hold everything; what is not judged of one is no news.
             beside = [] if texts.reported else kinds.not_judged(piece.text)
             advice.update(dict.fromkeys((piece.origin, each) for each in beside))
@@ -158,8 +158,9 @@ def load_import(path: str) -> ImportedHost:
     if any(_flat(text) for text in texts.smi):
         holes.setdefault("nvidia-smi -q lost the blanks in front of its lines, so most of its values cannot be told "
                          "apart; give it as a file: nvidia-smi -q > q.txt")
-    problem = (hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
-               or synthesise(texts))
+    problem = hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
+    if not problem and (problem := synthesise(texts)):
+        problem += hosts.by_file(origins)
     if problem:
         raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
                          Damage.CONTRADICTS)
@@ -255,7 +256,8 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
     if kind == "topo":
         return _tables(texts, piece)
     if kind == "kernel log":
-        texts.logged.update(dict.fromkeys(() if texts.reported else hosts.in_log(piece.text)))
+        for name in () if texts.reported else hosts.in_log(piece.text):
+            texts.logged.setdefault(name, set()).add(piece.origin)
         _log(texts, piece.text, piece.title or piece.origin)
         return kind
     if kind == "lspci":

@@ -14,7 +14,7 @@ from ...parsers.pci.switch_chips import EMULATED
 
 __all__ = ["FULL", "RAW", "BusTree", "config", "gaps", "has_no_link"]
 
-FULL = "add: sudo lspci -vvv"
+FULL = "add: sudo lspci -nnvvv"
 RAW = "add: sudo lspci -xxxx"
 
 _EXTENDED_AT = 0x100

@@ -63,6 +63,9 @@ def synthesise(texts: Texts) -> str | None:
         from .devices import paths
 
         paths(texts, devices)
+        if any(device.denied for device in devices.values()):
+            texts.set_aside.append("lspci ran without root, so it shows neither links nor ACS; give in its place: sudo "
+                                   "lspci -nnvvv")
     texts.guest = guest_evidence(
         texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)

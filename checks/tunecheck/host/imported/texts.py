@@ -29,7 +29,7 @@ class Texts:
     ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
     as in base.doubt; ``answers``: every text of the kinds of which a machine has one, ``torn``: what two texts say of a
     path that can have only one value; ``named`` and ``logged``: as in hosts.two; ``set_aside``: what was recognised
-    and is not judged, and why."""
+    and is not judged, or tells too little, and why."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -53,8 +53,8 @@ class Texts:
     only_list: bool = False
     guest: str = ""
     lscpu: list[str] = field(default_factory=list)
-    named: dict[str, None] = field(default_factory=dict)
-    logged: dict[str, None] = field(default_factory=dict)
+    named: dict[str, set[str]] = field(default_factory=dict)
+    logged: dict[str, set[str]] = field(default_factory=dict)
     set_aside: list[str] = field(default_factory=list)
 
     def file(self, path: str, content: str) -> None:

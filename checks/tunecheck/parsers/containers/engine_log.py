@@ -12,11 +12,17 @@ from .engine_failures import failures
 
 __all__ = ["MARK", "Decision", "EngineLog", "parse_engine"]
 
-MARK = regex(r"custom.?all.?reduce|is using nccl==|SymmMemCommunicator|LLM engine \(v|sglang[./]|SGLang|vllm[./ ]"
-             r"|Init torch distributed|EngineDeadError|SIGQUIT received\. signum"
+#: An engine's own sentences and fronts of lines; its name only in a line with a time, as prose names engines, too. What
+#: stands in back-ticks is quoted.
+MARK = regex(r"(?<!`)(?:is using nccl==\d|SymmMemCommunicator: |LLM engine \(v\d|server_args=ServerArgs"
+             r"|Init torch distributed (?:begin|ends)|EngineDeadError: |SIGQUIT received\. signum"
+             r"|custom.?all.?reduce is disabled (?:because|due)|Setup custom.?all.?reduce failed"
+             r"|disable_custom_all_reduce=(?:True|False)|custom_all_reduce\.py:\d"
              r"|\((?:EngineCore|Worker|APIServer)\w{0,20} pid=\d"
              r"|(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[\w{1,60}\.py:"
-             r"|\[\d{4}-\d\d-\d\d [\d:]{8}(?: DP\d{1,4})? TP\d{1,4}[^\]\n]{0,20}\] ", re.IGNORECASE)
+             r"|\[\d{4}-\d\d-\d\d [\d:]{8}(?: DP\d{1,4})? TP\d{1,4}[^\]\n]{0,20}\] )"
+             r"|\d\d:\d\d:\d\d[^\n]{0,200}?(?:sglang\b|\bvllm[./ ])",
+             re.IGNORECASE)
 _LINES = regex(r"^.*(?:[Cc]ustom.?all.?[Rr]educe|custom_all_reduce|SymmMemCommunicator|nccl==|P2P|server_args=|"
                r"LLM engine \(v|SGLang|driver version|All-?reduce|all_reduce|Driver/library).*$", re.MULTILINE)
 _OFF = r"custom allreduce is disabled "

@@ -58,9 +58,10 @@ def judge(case: Case) -> Iterator[Finding]:
     elif not ports:
         unread = [port for port in topology.path_ports() if not topology.bridges[port].acs.known]
         if unread:
-            why = topology.bridges[unread[0]].acs.why()
+            acs_of = topology.bridges[unread[0]].acs
             yield _finding(REGISTERS_UNREAD, "unknown", "behaviour",
-                           f"which ports have an ACS capability is unknown: {why}")
+                           f"which ports have an ACS capability is unknown: {acs_of.why()}",
+                           evidence=(acs_of.source,), absence=acs_of.absence)
         elif case.frozen:
             yield _finding("no-acs-capability", "skip", "behaviour",
                            "no port between accelerators has an ACS capability")

@@ -28,7 +28,7 @@ _CODES = {"fatal": "fatal-error", "correctable": "corrected-error", "contained":
 _LOOK = Remedy.typed("check seating, riser and slot of that link, and its width and speed (`tunecheck topo`)",
                place=Place.MACHINE)
 _PAYLOAD = Remedy.typed("a malformed packet is mostly one that is larger than its receiver takes: compare Max "
-                        "Payload Size at every hop (link-payload; `sudo lspci -vvv`, DevCtl); where all hops agree: "
+                        "Payload Size at every hop (link-payload; `sudo lspci -nnvvv`, DevCtl); where all hops agree: "
                         "firmware and driver of the device")
 
 

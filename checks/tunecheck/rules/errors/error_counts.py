@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...facts.snapshot import Snapshot
-from ...model.fact import Absence
+from ...model.fact import Absence, Fact
 from ...util.at_first_use import dataclass
 from ...util.text import some
 from ..codes import LOG_UNREAD, PATH_UNREAD, REGISTERS_UNREAD
@@ -75,9 +77,9 @@ def replayed(case: Case) -> tuple[tuple[str, ...], str]:
 _HARMLESS = ("UESta UnsupReq", "CESta AdvNonFatalErr", "DevSta CorrErr", "DevSta NonFatalErr")
 
 
-def latched(case: Case) -> tuple[str, str, str, str] | None:
-    """Return code, outcome, text and the errors by what every hop itself has latched, for a machine without counts. The
-    outcome is unknown where a hop does not show it. None where no hop was asked."""
+def latched(case: Case) -> tuple[str, str, str, str, Fact[Any] | None] | None:
+    """Return code, outcome, text and the errors by what every hop itself has latched, for a machine without counts, and
+    the fact that is missing. The outcome is unknown where a hop does not show it. None where no hop was asked."""
     hops = list(case.host.errors.values())
     facts = [hop.latched for hop in hops]
     if not facts or any(fact is None for fact in facts):
@@ -91,17 +93,17 @@ def latched(case: Case) -> tuple[str, str, str, str] | None:
     unread = next((fact for fact in facts if fact is not None and fact.value is None), None)
     if held:
         text = f"errors latched at a hop: {some(held, 6, ', ')}{replays} ({limits})"
-        return "errors-latched", "warn", text, ", ".join(held)
+        return "errors-latched", "warn", text, ", ".join(held), None
     if unread is not None:
         text = f"no error counter can be read, and not every hop shows what it has latched: {unread.why()}"
-        return REGISTERS_UNREAD, "unknown", text, ""
+        return REGISTERS_UNREAD, "unknown", text, "", unread
     hidden = next((device.chain for device in case.snapshot.topology.devices if not device.chain.known), None)
     if hidden is not None:
         text = ("no error counter can be read, and the ports above an accelerator, where most errors are latched, are "
                 f"not known: {hidden.why()}")
-        return PATH_UNREAD, "unknown", text, ""
+        return PATH_UNREAD, "unknown", text, "", hidden
     text = f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})"
-    return "nothing-latched", "skip", text, ""
+    return "nothing-latched", "skip", text, "", None
 
 
 def _before(case: Case) -> tuple[dict[tuple[str, str, str], int] | None, str]:

@@ -50,8 +50,9 @@ def limits_of_log(case: Case) -> str:
     log = events(case)
     if log is None:
         return f"in the kernel log, which cannot be read: {case.host.kernel.log.why()}"
-    span = f" (from {log.first} to {log.last})" if log.first and log.last else ""
-    which = "others" if log.start or log.doubt else "earlier ones"
+    begin = "the boot" if log.start else log.first
+    span = f" (from {begin} to {log.last})" if log.first and log.last else ""
+    which = "lines that are left out or came later" if log.doubt else "others" if log.start else "earlier ones"
     return f"in what is here of the kernel log{span}; {which} would not be seen (kernel-log-complete)"
 
 

@@ -35,6 +35,7 @@ _AGAIN = "counts since boot: for how fast they grow give an earlier recording of
 def judge(case: Case) -> Iterator[Finding]:
     counts = errors(case)
     hard, soft, held = some(counts.hard, 6, ", "), some(counts.soft, 6, ", "), ""
+    lacks = None
     again, unread = replayed(case) if not counts.since else ((), "")
     if not case.snapshot.topology.devices and not again:
         code, outcome, text = NO_ACCELERATOR, "skip", "no accelerator found"
@@ -51,7 +52,7 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = UNREAD, "unknown"
         text = f"how often the link of {unread} replayed packets, or did so over and over (rollovers), is not told"
     elif counts.reason and (state := latched(case)) is not None:
-        code, outcome, text, held = state
+        code, outcome, text, held, lacks = state
     elif counts.reason:
         code, outcome, text = UNREAD, "unknown", f"not all error counters can be read: {counts.reason}"
     elif counts.missing:
@@ -67,4 +68,5 @@ def judge(case: Case) -> Iterator[Finding]:
     fix = _FIX if outcome in ("fail", "warn") and (hard or soft or again or counts.reason) else None
     observed = ", ".join(each for each in (*counts.hard, *counts.soft, held) if each)
     yield Finding(_ID, code, "error counters", outcome, "behaviour", counts.note + text, observed or "0",
-                  "no new error", ("aer_dev_*", "NVML replay_counter"), fix)
+                  "no new error", (*((lacks.source,) if lacks else ()), "aer_dev_*", "NVML replay_counter"), fix,
+                  absence=lacks.absence if lacks else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from ...facts.peer_paths import PairPath
+from ...model.absence import Absence
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import FAILED, Bench
 from ...util.text import some
@@ -16,7 +17,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON
 from ..context import Case
 from . import bench_broken, bench_peers, bench_sums
-from .bench_words import KINDS, Pair, Places, pairs_text, span
+from .bench_words import KINDS, Pair, Places, pairs_text, span, tells_way
 from .pair_expected import Expected, blame, by_table, expected, remedy
 
 CHECK = Check(
@@ -48,7 +49,6 @@ CODES = {
 _BAD = 0.8
 #: Of what both directions together can carry. Healthy pairs behind one switch: 0.87 to 0.97; with a hairpin: 0.45.
 _BOTH, _BOTH_BAD = 0.8, 0.7
-_ADD = "add: sudo lspci -nnvvv"
 #: p2pBandwidthLatencyTest times five copies without a warm-up: on healthy H200s it shows 0.857 to 0.988 of what copies
 #: reach, where nvbandwidth repeats within 0.2 %.
 _ROUGH = {"p2pBandwidthLatencyTest": 0.85}
@@ -154,6 +154,12 @@ def _both_ways(bench: Bench, both: str, double: Mapping[Pair, float], single: Ma
                    (bench.tool,), bench_peers.AGAIN)
 
 
+def _add(case: Case, bench: Bench) -> str:
+    """Return the end of a sentence that asks for what tells the way."""
+    wanted = tells_way(case, bench)
+    return f"; {wanted}" if wanted else ""
+
+
 def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: Places
               ) -> tuple[list[_Slow], list[PairPath], str]:
     """Return three things: (share, pair, path, what is expected) of the pairs that are too slow, the paths of the good
@@ -167,13 +173,14 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
         wanted = by_table(case, [bench.devices.get(gpu, ("", ""))[1] for gpu in pair]) if path is None else \
             expected(case, path)
         if wanted is None:
-            open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given; {_ADD}"
+            open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given{_add(case, bench)}"
                               if not case.snapshot.topology.devices else
                               "nothing to compare with: the benchmark's GPUs are not those of the PCI tree, or it does "
                               "not name their addresses")
             continue
         if wanted.one_way is None:
-            open_ = open_ or f"nothing to compare with: {wanted.why}"
+            hidden = path is not None and path.pair.relation.absence is Absence.NOT_DERIVABLE
+            open_ = open_ or f"nothing to compare with: {wanted.why}{_add(case, bench) if hidden else ''}"
         elif value < _good(bench, wanted) * wanted.one_way:
             slow.append((value / wanted.one_way, pair, path, wanted))
         elif path is not None:

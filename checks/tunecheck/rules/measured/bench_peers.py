@@ -10,7 +10,7 @@ from ...parsers.nvidia.bench_grids import Bench
 from ...util.text import some
 from ..context import Case
 from .alone_figures import carries, name
-from .bench_words import Pair, Places, pairs_text
+from .bench_words import Pair, Places, pairs_text, tells_way
 
 __all__ = ["AGAIN", "host_copies", "outliers"]
 
@@ -48,6 +48,7 @@ def outliers(check: str, case: Case, bench: Bench, places: Places, told: Collect
     """Yield one finding for each set of GPUs, or pairs, that are far below their peers. ``told`` are pairs of which
     another finding says what is wrong, ``slow`` GPUs whose copies with the host another calls slow."""
     found: dict[str, list[tuple[float, str]]] = {}
+    with_host = set[str]()      # subjects whose way to the host is slow: that is in the PCI tree alone
     for kind, words in (*_HOST.items(), *((kind, kind) for kind in _PAIRS)):
         for figures, least, single in _groups(case, bench, places, kind, told):
             best = max(figures.values())
@@ -56,12 +57,14 @@ def outliers(check: str, case: Case, bench: Bench, places: Places, told: Collect
             if low:
                 worst = min(low.values())
                 subject = ", ".join(f"GPU{key[1]}" for key in sorted(low)) if single else _culprits(figures, low)
+                with_host |= {subject} if kind in _HOST else set()
                 found.setdefault(subject, []).append((worst / best, f"{_worded(kind, words, single)} {worst:.1f} "
                                                                     f"against {best:.1f} GB/s"))
     for subject, rows in found.items():
         share, _ = min(rows)
-        longer = "" if len(places.number) or case.snapshot.posted.table.value else \
-            "; where no link is slow, their way is longer: add: sudo lspci -nnvvv"
+        wanted = "add: sudo lspci -nnvvv" if subject in with_host else tells_way(case, bench)
+        longer = "" if len(places.number) or case.snapshot.posted.table.value or not wanted else \
+            f"; where no link is slow, their way is longer: {wanted}"
         yield Finding(check, "below-peers", subject, "warn", "behaviour", f"{bench.tool}: {subject} far below the "
                       f"others of the same table: {some([text for _, text in rows], 4)}{longer}", f"{share:.0%}",
                       "as fast as the others", (bench.tool,), _LOOK)

@@ -6,15 +6,21 @@ from collections.abc import Iterable, Mapping
 
 from ...facts.peer_paths import PairPath, paths
 from ...parsers.nvidia.bench_grids import Bench
+from ...spec.boards import board, board_named
 from ...util.at_first_use import dataclass
 from ...util.text import some
 from ..context import Case
+from ..nvidia.posted_gpus import given_names, nvlink_words
 
-__all__ = ["KINDS", "Pair", "Places", "pairs_text", "span"]
+__all__ = ["KINDS", "Pair", "Places", "pairs_text", "span", "tells_way"]
 
 KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
 
 Pair = tuple[int, int]
+
+#: GB/s one way that no PCIe slot carries: Gen6 x16 has 121.
+_NO_PCIE = 125.0
+_TABLE, _NAMES, _TREE = "nvidia-smi topo -m", "nvidia-smi -L", "sudo lspci -nnvvv"
 
 
 @dataclass(frozen=True)
@@ -54,3 +60,20 @@ def span(figures: Mapping[Pair, float]) -> str:
 def pairs_text(pairs: Iterable[Pair]) -> str:
     """Return pairs as text, without their directions: "GPU0-GPU1, GPU0-GPU2 and 3 more"."""
     return some(list(dict.fromkeys(f"GPU{min(pair)}-GPU{max(pair)}" for pair in pairs)), 4)
+
+
+def tells_way(case: Case, bench: Bench) -> str:
+    """Return which output tells the way between a benchmark's GPUs, "" where it is given. NVLink stands in the driver's
+    table alone, the way over PCIe in the PCI tree alone. Which it is tell the boards, or figures above any PCIe
+    slot's; where nothing tells, both are asked for."""
+    kinds = [known.p2p == "nvlink" if known else None for known in (
+        *(board_named(name) for _, name in bench.devices.values()),
+        *(board(device.ids) for device in case.snapshot.topology.devices))]
+    most = max((value for kind, _ in KINDS for value in bench.grid(kind).values()), default=0.0)
+    have_table = case.snapshot.posted.table.value is not None or case.snapshot.topo_text.value is not None
+    nvlink = bool(nvlink_words(case.snapshot)) if have_table else most > _NO_PCIE or True in kinds
+    pcie = not nvlink and False in kinds and None not in kinds
+    named = bool(kinds) or bool(given_names(case.snapshot))
+    wanted = [*([_TABLE] if not (pcie or have_table) else []), *([_NAMES] if nvlink and not named else []),
+              *([_TREE] if not (nvlink or case.snapshot.topology.devices) else [])]
+    return f"add: {' and '.join(wanted)}" if wanted else ""

@@ -61,7 +61,8 @@ def unread(check: str, subject: str, chain: list[Device]) -> Finding | None:
         root = AS_ROOT if hop.express.absence is Absence.NO_PERMISSION else None
         return Finding(check, REGISTERS_UNREAD, subject, "unknown", "effective",
                        f"{subject}: the registers of {hop.bdf} are not known: "
-                       f"{hop.express.reason}", evidence=(hop.express.source,), remedy=root)
+                       f"{hop.express.reason}", evidence=(hop.express.source,), remedy=root,
+                       absence=hop.express.absence)
     return None
 
 

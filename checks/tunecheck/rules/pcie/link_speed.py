@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...facts.loaded_links import busy
 from ...facts.pci.pci import Device
 from ...facts.pci.pcie_link import PcieLink
+from ...model.absence import Absence
 from ...model.finding import Finding, Place, Remedy
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import OK, UNREAD
@@ -47,11 +48,11 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     held = [link for link in less if link.held]
     alone = all(link.held and (link.max_gen or 0) >= (board or 0) for link in less)
     limit = f"the board is Gen{board}, and {', '.join(map(_limit, less))}" if less else ""
-    observed, fix = "", _FIX
+    observed, fix, absence = "", _FIX, None
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
         code, outcome = UNREAD, "unknown"
-        text = _what_is_missing(device, links, unread)
+        text, absence = _what_is_missing(device, links, unread)
     elif slow and load:
         # The page's tree marks the links that are named here.
         code, outcome, observed = "slow-under-load", "fail", named(slow)
@@ -77,7 +78,7 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         evidence = tuple(link.lower.link.speed.source for link in above[1])
     return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", observed,
                    f"Gen{board} at every link", evidence,
-                   fix if outcome in ("fail", "warn") else None)
+                   fix if outcome in ("fail", "warn") else None, absence=absence if code == UNREAD else None)
 
 
 def _limit(link: PcieLink) -> str:
@@ -102,14 +103,15 @@ def _let_go(held: list[PcieLink], alone: bool) -> Remedy:
     return found if alone else replace(found, text=f"{found.text}; for what is slow without it: {_FIX.text}")
 
 
-def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -> str:
-    """Return what is not known of a speed: the one of now, or only what both ends can have."""
+def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -> tuple[str, Absence | None]:
+    """Return what is not known of a speed, the one of now or only what both ends can have, and the code of why."""
     without = [link for link in links if not link.gen]
     if without or not device.link.speed.known:
-        return f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or 'it is not shown'})"
+        text = f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or 'it is not shown'})"
+        return text, device.link.speed.absence
     why = device.link.max_speed.reason if not device.link.max_speed.known else "LnkCap is not shown"
     now = ", ".join(f"{link.name} runs at Gen{link.gen}" for link in links)
-    return f"{now}; what both ends can is not known ({why})"
+    return f"{now}; what both ends can is not known ({why})", device.link.max_speed.absence
 
 
 def _faster_peers(case: Case, device: Device, slow: list[PcieLink]) -> list[str]:

@@ -77,7 +77,7 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
     most, told = _known_lanes(case, hops[-1]) if board is None else (None, "")
     if most and (short := [f"{link.name} x{link.width}" for link in links if link.width and link.width < most]):
         return Finding(_ID, "fewer-lanes-than-known", subject, "warn", "effective", f"{subject}: {', '.join(short)}, "
-                       f"and {told} x{most}; which end is short, LnkCap says: add: sudo lspci -vvv", _observed(hops),
+                       f"and {told} x{most}; which end is short, LnkCap says: add: sudo lspci -nnvvv", _observed(hops),
                        f"x{most} at every hop", evidence, _SEAT)
     if board is None:
         return Finding(_ID, "board-lanes-unread", subject, "unknown", "effective",

@@ -36,10 +36,11 @@ def judge(case: Case) -> Iterator[Finding]:
         rate, evidence = link.rate(min(sizes)) if all(sizes) else None, (link.lower.link.width.source,)
         own = [ways[topology.devices[gpu].bdf][-1].rate(min(sizes)) or 0 for gpu in gpus] if rate else [0]
         if rate is None:
+            unread = next((end.express for end in link.ends if not end.express.known), None)
             yield Finding(_ID, UNREAD, link.name, "unknown", "effective",
-                          f"speed, width or MPS of {link.name} is not known ("
-                          f"{next((end.express.why() for end in link.ends if not end.express.known), '?')})",
-                          "", "", evidence)
+                          f"speed, width or MPS of {link.name} is not known ({unread.why() if unread else '?'})",
+                          "", "", (unread.source,) if unread else evidence,
+                          absence=unread.absence if unread else None)
             continue
         names = ", ".join(f"GPU{gpu}" for gpu in gpus)
         text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {link.text} of {link.name}: host copies of all at once "
