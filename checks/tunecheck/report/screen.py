@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
+from ..rules.wedged import stuck_in_driver
 from ..util.at_first_use import dataclass
 from .grouping import Fold, built_so, folded, worst_first
 from .not_given import not_given
@@ -88,6 +89,7 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
 def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[_Entry]:
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
+    stuck = stuck_in_driver(sorts.here) is not None
     unread = _unread(wrong) if by_cause else {}
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
@@ -110,10 +112,11 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
                                     -len({each.id for each in entry.findings}))
                  if entry.outcome in ("fail", "warn") else (OUTCOMES.index(entry.outcome), False, 0))
     if sorts.missing:
-        text, fix = not_given(case, sorts.missing)
-        entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
+        text, fix = not_given(case, sorts.missing, stuck)
+        entries.append(_listed(sorts.missing, text.partition(":")[0], fix,
+                               fix if stuck else "on the box: sudo tunecheck record", style))
     if sorts.rootless:
-        fix, text = f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
+        fix, text = "" if stuck else f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
         entries.append(_listed(sorts.rootless, text, fix, fix, style))
     return entries
 
@@ -251,6 +254,8 @@ def _findings(findings: Sequence[Finding]) -> str:
 def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
     """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then what fails;
     then a whole text of the PCI devices; then the worst warning."""
+    if stuck := stuck_in_driver(list(findings)):
+        return f"next: reboot the host (tunecheck explain {stuck.id})"
     if sorts.rootless:
         return f"next: sudo tunecheck {verb}"
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
