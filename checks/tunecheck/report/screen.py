@@ -116,7 +116,8 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
         entries.append(_listed(sorts.missing, text.partition(":")[0], fix,
                                fix if stuck else "on the box: sudo tunecheck record", style))
     if sorts.rootless:
-        fix, text = "" if stuck else f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
+        fix = "" if stuck else f"sudo tunecheck {verb}"
+        text = f"{_of_checks(sorts.rootless)} need root (-v says what for)"
         entries.append(_listed(sorts.rootless, text, fix, fix, style))
     return entries
 

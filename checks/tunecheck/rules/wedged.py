@@ -26,9 +26,10 @@ _STUCK = {
 _OPENS = regex(
     r"nvidia-smi|nvidia-modprobe|nvidia-persistenced|nvidia-fabricmanager|nvidia-ctk|nvidia-cdi|dcgmi|"
     r"(?:modprobe|rmmod)(?: -\S+)* nvidia|tunecheck (?:topo|host|driver|runtime|preflight|p2p|allreduce|record)\b|"
-    r"--tags (?:driver|gpu|runtime|modules)\b|\b(?:[Rr]eset|[Rr]estart) (?:the|it|all|nvidia)\b|and reset\b|then reset\b")
+    r"--tags (?:driver|gpu|runtime|modules)\b|\b(?:[Rr]eset|[Rr]estart) (?:the|it|all|nvidia)\b|(?:and|then) reset\b")
 #: What a text lacks, in the middle of a sentence.
-_ADD = regex(r"[;,:] ?(?:add:? (?:the whole of: )?nvidia-smi[^;)]*|(?:on the box run[:] )?sudo tunecheck \w+(?: --\w+)*)")
+_ADD = regex(r"[;,:] ?(?:add:? (?:the whole of: )?nvidia-smi[^;)]*|"
+             r"(?:on the box run[:] )?sudo tunecheck \w+(?: --\w+)*)")
 #: Findings that say of a GPU that it is gone, where the driver may have said in an Xid what to do about it.
 _GONE = {
     "nvml-answers": ("gpu-lost", GPU_NOT_LISTED),

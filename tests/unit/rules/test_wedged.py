@@ -1,5 +1,5 @@
-"""While a process is stuck in the driver, nothing in the report opens the driver: the one order is reboot. And one cause
-has one fix: what the driver asks for in an Xid leads."""
+"""While a process is stuck in the driver, nothing in the report opens the driver: the one order is reboot. And one
+cause has one fix: what the driver asks for in an Xid leads."""
 
 from __future__ import annotations
 
