@@ -153,12 +153,14 @@ def checks() -> None:
     """List the checks by subject; without the headings: grep -v '^#'."""
     from itertools import groupby
 
+    from ..report.style import style_for, wrap
     from ..rules.index import CHECKS
 
     for heading, below in groupby(CHECKS, lambda each: each.heading):
         click.echo(f"# {heading.value}")
         for each in below:
-            click.echo(f"{each.id:<21}{each.summary}")
+            for line in wrap(f"{each.id:<21}{each.summary}", style_for(sys.stdout).width, hang=21):
+                click.echo(line)
 
 
 @cli.command()

@@ -30,6 +30,8 @@ LINES, _COLUMNS = 60, 80
 _SMALL = 24
 #: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
 _LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
+#: Lines of a sentence beside a fix that is shown whole, at least.
+_WHY_LINES = 2
 #: Lines that a list of checks takes at least.
 _LIST = 2
 #: A wall of ids pushes what can be done off the screen.
@@ -164,11 +166,16 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     play = first.remedy.play_text if first.remedy else ""
     briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
-    ways = [[line for row in rows
-             for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, text)]
-            for text, _ in _LIMITS]
-    return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
-                       briefly, style)
+    whole = f"{label}: {fix}" if fix else ""
+    long = len(fix_lines(whole, style)) if fix and briefly != whole else 0
+
+    def said(most: int) -> list[str]:
+        return [line for row in rows
+                for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, most)]
+
+    # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
+    ways = [said(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
+    return _with_fixes(first.outcome, findings, ways, whole, briefly, style, said(_LIMITS[0][0]))
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
@@ -180,14 +187,14 @@ def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, styl
 
 
 def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fix: str, briefly: str,
-                style: Style) -> _Entry:
+                style: Style, bare: list[str] | None = None) -> _Entry:
     """Return an entry whose versions each have the fix: whole, or only where to read it, because half a command must
     not be pasted."""
     whole = fix_lines(fix, style) if fix else []
     short = fix_lines(briefly, style) if fix else []
     return _Entry(outcome, findings, tuple(
         [*lines, *(whole if not most or len(whole) <= most else short)]
-        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), ways[0])
+        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), bare or ways[0])
 
 
 def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:

@@ -34,7 +34,8 @@ _VITAL = ("name", "persistence", "pstate", "temperature_c", "power_draw_mw", "me
 _NAMES = {"pstate": "performance state", "temperature_c": "temperature", "power_draw_mw": "power draw",
           "memory_used_mib": "memory used", "clock_sm_mhz": "SM clock", "utilization_gpu": "utilization",
           "fan_percent": "fan", "persistence": "persistence mode", "power_limit_mw": "power limit",
-          "power_limit_enforced_mw": "enforced power limit"}
+          "power_limit_enforced_mw": "enforced power limit", "bar1_total_mib": "BAR1 size", "mig_mode": "MIG mode",
+          "ecc_mode": "ECC mode", "temperature_slowdown_c": "slowdown temperature"}
 
 
 def name_of(key: str) -> str:

@@ -84,5 +84,5 @@ def _troubles(case: Case, boards: set[str], named: set[str | None]) -> Iterator[
         if len(gpu.refused) == 1 and gpu.bdf not in named:
             key = gpu.refused[0]
             yield Finding(_ID, "value-refused", gpu.bdf, "warn", "effective",
-                          f"{gpu.bdf}: {said(gpu.errors[key])} in place of {name_of(key)}", gpu.errors[key], "an answer",
-                          (nvml.source,), SENSOR)
+                          f"{gpu.bdf}: {said(gpu.errors[key])} in place of {name_of(key)}", gpu.errors[key],
+                          "an answer", (nvml.source,), SENSOR)

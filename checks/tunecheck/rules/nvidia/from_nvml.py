@@ -79,7 +79,8 @@ def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
     have: below ``least`` or above ``most``."""
     found = value(gpu, key)
     if type(found) is not int or not least <= found <= most:
-        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {name_of(key)}: {str(found)[:40]!r}", f"NVML {key}")
+        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {name_of(key)}: {str(found)[:40]!r}",
+                     f"NVML {key}")
     return found
 
 
@@ -106,7 +107,8 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     other answer."""
     found = value(gpu, key)
     if not isinstance(found, (str, bool)) or found not in allowed:
-        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {name_of(key)}: {str(found)[:40]!r}", f"NVML {key}")
+        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {name_of(key)}: {str(found)[:40]!r}",
+                     f"NVML {key}")
     return found
 
 
