@@ -77,7 +77,8 @@ class _Verbs(click.Group):
 def cli() -> None:
     """Prove that an inference host really is what its specification says.
 
-    Exit codes: 0 pass, 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial hung.
+    Exit codes: 0 pass (also with warnings), 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial
+    hung. A pipe gets one line per finding; COLUMNS=80 keeps the terminal's form.
     """
 
 
