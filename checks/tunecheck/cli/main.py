@@ -77,7 +77,8 @@ class _Verbs(click.Group):
 def cli() -> None:
     """Prove that an inference host really is what its specification says.
 
-    Exit codes: 0 pass, 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial hung.
+    Exit codes: 0 pass (also with warnings), 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial
+    hung. A pipe gets one line per finding; COLUMNS=80 keeps the terminal's form.
     """
 
 
@@ -153,12 +154,14 @@ def checks() -> None:
     """List the checks by subject; without the headings: grep -v '^#'."""
     from itertools import groupby
 
+    from ..report.style import style_for, wrap
     from ..rules.index import CHECKS
 
     for heading, below in groupby(CHECKS, lambda each: each.heading):
         click.echo(f"# {heading.value}")
         for each in below:
-            click.echo(f"{each.id:<21}{each.summary}")
+            for line in wrap(f"{each.id:<21}{each.summary}", style_for(sys.stdout).width, hang=21):
+                click.echo(line)
 
 
 @cli.command()

@@ -25,8 +25,8 @@ def read_spec(host: Host, given: str | None, required: bool) -> Frozen | None:
         if error.absence in _NONE and not required:
             return None
         reason = error.reason.partition(";")[0]
-        raise SpecError([f"{PATH}: {reason}; this verb judges against a spec: run ansible-playbook site.yml, or give "
-                         "one with --spec FILE"],
+        raise SpecError([f"{PATH}: {reason}; this verb judges against a spec: run ansible-playbook site.yml -i "
+                         "inventory/NAME, or give one with --spec FILE"],
                         Flaw.MISSING if error.absence in _NONE else Flaw.UNREAD) from None
     try:
         return usable(load_frozen(content), PATH)

@@ -36,7 +36,7 @@ def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: st
     box."""
     if not spec_digest:
         return [Reason(Closed.NO_SPEC, f"no specification says how this box has to be ({PATH} does not exist); run "
-                       "ansible-playbook site.yml, or give one with --spec FILE")]
+                       "ansible-playbook site.yml -i inventory/NAME, or give one with --spec FILE")]
     if found.state.boot_id.value is None or found.state.boot_id.value != now.boot_id.value:
         return [Reason(Closed.OTHER_BOOT, f"the pass of {found.taken} is of another boot; {again}")]
     reasons = []

@@ -15,7 +15,7 @@ __all__ = ["AS_ROOT", "HUNG", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "
 #: Exit code of a trial that hung.
 HUNG = 4
 #: Before a remedy that a virtual machine cannot follow itself.
-ON_ITS_HOST = "this is a virtual machine; what has to be done is for the owner of its host: "
+ON_ITS_HOST = "to be done on the host of this virtual machine, by the owner of that host: "
 #: Worst first. Skip and unknown are never shown as pass.
 OUTCOMES = ("fail", "unknown", "warn", "pass", "skip")
 

@@ -14,7 +14,7 @@ __all__ = ["PATH", "digest_of", "load_recipe", "to_json"]
 
 #: Where the role puts it.
 PATH = "/etc/tunecheck/recipe.json"
-_AGAIN = "write it again: tunecheck recipe render, or ansible-playbook site.yml"
+_AGAIN = "write it again: tunecheck recipe render, or ansible-playbook site.yml -i inventory/NAME"
 
 
 def digest_of(recipe: Recipe) -> str:

@@ -15,8 +15,9 @@ __all__ = ["Fold", "built_so", "folded", "worst_first"]
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 #: What may differ between two findings that say the same: labels of pairs, addresses, GPUs and CPUs, numbers.
 _VARYING = regex(rf"GPU\d+-GPU\d+(?:, GPU\d+-GPU\d+)*(?:,? and \d+ more)?|{_BDF}|\b(?:GPU|cpu|policy)\d+\b|"
-                 r"0x[0-9a-f]+|\d+(?:\.\d+)?")
-_NUMBER = regex(r"\d{1,15}(?:\.\d{1,6})?")
+                 r"0x[0-9a-f]+|\d+(?:\.\d+)? to \d+(?:\.\d+)?|\d+(?:\.\d+)?")
+#: A number, or a range that a finding says itself: ranges together are one range.
+_NUMBER = regex(r"(\d{1,15}(?:\.\d{1,6})?)(?: to (\d{1,15}(?:\.\d{1,6})?))?")
 _SUBJECT = "\0"
 #: Passes fold from two on. What needs attention stays one line each on all but large boxes, and names its subjects.
 _FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 5, "fail": 5}
@@ -99,7 +100,10 @@ def _fold(template: str, members: list[tuple[Finding, list[str]]], named: bool) 
     if None not in slots and _SUBJECT not in text:
         return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
     text = text.replace(_SUBJECT, findings[0].subject)
-    return Fold(f"{text}; and {_more([finding.subject for finding in findings[1:]])}", findings)
+    others = [each for each in dict.fromkeys(finding.subject for finding in findings) if each != findings[0].subject]
+    if not others:
+        return Fold(f"{text} ({len(findings)} findings)", findings)
+    return Fold(f"{text}; and {_more(others)}", findings)
 
 
 def _more(subjects: list[str]) -> str:
@@ -115,9 +119,10 @@ def _range(values: tuple[str, ...]) -> str | None:
     different = sorted(set(values))
     if len(different) == 1:
         return different[0]
-    if all(_NUMBER.fullmatch(value) for value in different):
-        ordered = sorted(different, key=float)
-        return f"{ordered[0]} to {ordered[-1]}"
+    numbers = [_NUMBER.fullmatch(value) for value in different]
+    if all(numbers):
+        ordered = sorted({each for found in numbers if found for each in found.groups() if each}, key=float)
+        return f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
     return "/".join(different) if len(different) <= 3 and all(value[:2] == "0x" for value in different) else None
 
 

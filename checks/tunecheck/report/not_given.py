@@ -8,6 +8,7 @@ from ..host.imported.outputs import output_for
 from ..model.absence import Absence
 from ..model.finding import Finding
 from ..rules.context import Case
+from ..rules.wedged import opens_driver
 from ..util.text import some
 from .text_parts import counted
 
@@ -25,21 +26,23 @@ def is_missing(finding: Finding) -> bool:
     return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
 
 
-def not_given(case: Case, findings: list[Finding]) -> tuple[str, str]:
+def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> tuple[str, str]:
     """Return two sentences: what these findings leave open, and what to add: first the one command that tells most, up
-    to two more behind it; the rest is in a recording."""
+    to two more behind it; the rest is in a recording. ``stuck``: a process is stuck in the driver, so nothing is asked
+    for that opens it."""
     names = counted(findings).split(", ")
     open_ = f"{len(findings)} could not be judged from these texts (-v says why): {some(names, _CHECKS)}"
-    asked = Counter(command for finding in findings if (command := _command(case, finding)))
+    asked = Counter(command for finding in findings if (command := _command(case, finding))
+                    and not (stuck and opens_driver(command)))
     ranked = [command for command, _ in asked.most_common()]
-    whole = "all of it is in a recording: sudo tunecheck record"
+    whole = "" if stuck else "all of it is in a recording: sudo tunecheck record"
     if not ranked:
         return open_, whole
     # A log's lines tell what went wrong; that nothing did, no text of a log tells.
     tells = "shows what went wrong for" if ranked[0] == _LOG else "tells"
     first = f"add the output of: {ranked[0]} ({tells} {asked[ranked[0]]} of them)"
     more = f"; then: {', '.join(ranked[1:_NAMED])}" if len(ranked) > 1 else ""
-    return open_, f"{first}{more}; {whole}"
+    return open_, f"{first}{more}{'; ' * bool(whole)}{whole}"
 
 
 def _command(case: Case, finding: Finding) -> str:

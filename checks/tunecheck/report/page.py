@@ -14,10 +14,13 @@ TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you
 #: Wider lines are hard to read.
 _MOST = 100
 _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
-#: Programs whose commands in a page change something, so are copied: each with an argument.
-_CHANGES = re.compile(r"(?:sudo|echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
+#: Programs whose commands in a page change something, so are copied: each with an argument. Root reads with some.
+_CHANGES = re.compile(r"(?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck)\b)|"
+                      r"echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
 #: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
 _NO_BREAK = "\u2800"
+#: Columns that a line has beside code: its indent, and a bracket or full stop on each side.
+_BESIDE = 6
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
@@ -38,7 +41,7 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
         elif kind == "item":
             lines += _prose(content, width, 2)
         elif kind == "row":
-            lines += _prose(content, width, 4)
+            lines += _prose(content, width, 4, own_line=False)
         elif kind == "blank":
             lines += [""] if lines and lines[-1] else []
         else:
@@ -48,14 +51,16 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     return "\n".join(_single(lines)) + "\n"
 
 
-def _prose(content: str, width: int, hang: int) -> list[str]:
-    """Return the lines of a paragraph. A command that changes something, or is long, stands on a line of its own,
-    without the sentence's full stop: it is there to be copied. Other commands are not broken."""
+def _prose(content: str, width: int, hang: int, own_line: bool = True) -> list[str]:
+    """Return the lines of a paragraph. A command that changes something stands on a line of its own, without the
+    sentence's full stop: it is there to be copied (``own_line``: else it stays in its row of a table). Other code is
+    not broken where it fits into a line; where it does not fit, it has a line of its own, whole."""
     lines: list[str] = []
     words = ""
     for code, part in inline(content):
-        message = _MESSAGE.match(part)      # is read, not copied, so it is prose
-        if code and not message and (_CHANGES.match(part) or (" " in part and len(part) > width // 2)):
+        fits = len(part) + hang + _BESIDE <= width
+        message = not fits and _MESSAGE.match(part)      # is read, not copied, so it is prose
+        if code and not message and ((own_line and _CHANGES.match(part)) or (" " in part and not fits)):
             lines += _reflowed(words.rstrip(" ("), width, hang if not lines else 0)
             lines.append(safe(f"      {part}"))
             words = ""

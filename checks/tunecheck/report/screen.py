@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.context import Case
+from ..rules.wedged import stuck_in_driver
 from ..util.at_first_use import dataclass
 from .grouping import Fold, built_so, folded, worst_first
 from .not_given import not_given
@@ -29,6 +30,8 @@ LINES, _COLUMNS = 60, 80
 _SMALL = 24
 #: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
 _LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
+#: Lines of a sentence beside a fix that is shown whole, at least.
+_WHY_LINES = 2
 #: Lines that a list of checks takes at least.
 _LIST = 2
 #: A wall of ids pushes what can be done off the screen.
@@ -88,6 +91,7 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
 def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[_Entry]:
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
+    stuck = stuck_in_driver(sorts.here) is not None
     unread = _unread(wrong) if by_cause else {}
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
@@ -110,10 +114,12 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
                                     -len({each.id for each in entry.findings}))
                  if entry.outcome in ("fail", "warn") else (OUTCOMES.index(entry.outcome), False, 0))
     if sorts.missing:
-        text, fix = not_given(case, sorts.missing)
-        entries.append(_listed(sorts.missing, text.partition(":")[0], fix, "on the box: sudo tunecheck record", style))
+        text, fix = not_given(case, sorts.missing, stuck)
+        entries.append(_listed(sorts.missing, text.partition(":")[0], fix,
+                               fix if stuck else "on the box: sudo tunecheck record", style))
     if sorts.rootless:
-        fix, text = f"sudo tunecheck {verb}", f"{_of_checks(sorts.rootless)} need root (-v says what for)"
+        fix = "" if stuck else f"sudo tunecheck {verb}"
+        text = f"{_of_checks(sorts.rootless)} need root (-v says what for)"
         entries.append(_listed(sorts.rootless, text, fix, fix, style))
     return entries
 
@@ -160,11 +166,16 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     play = first.remedy.play_text if first.remedy else ""
     briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
-    ways = [[line for row in rows
-             for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, text)]
-            for text, _ in _LIMITS]
-    return _with_fixes(first.outcome, findings, ways, f"{label}: {fix}" if fix else "",
-                       briefly, style)
+    whole = f"{label}: {fix}" if fix else ""
+    long = len(fix_lines(whole, style)) if fix and briefly != whole else 0
+
+    def said(most: int) -> list[str]:
+        return [line for row in rows
+                for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, most)]
+
+    # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
+    ways = [said(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
+    return _with_fixes(first.outcome, findings, ways, whole, briefly, style, said(_LIMITS[0][0]))
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
@@ -176,14 +187,14 @@ def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, styl
 
 
 def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fix: str, briefly: str,
-                style: Style) -> _Entry:
+                style: Style, bare: list[str] | None = None) -> _Entry:
     """Return an entry whose versions each have the fix: whole, or only where to read it, because half a command must
     not be pasted."""
     whole = fix_lines(fix, style) if fix else []
     short = fix_lines(briefly, style) if fix else []
     return _Entry(outcome, findings, tuple(
         [*lines, *(whole if not most or len(whole) <= most else short)]
-        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), ways[0])
+        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), bare or ways[0])
 
 
 def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
@@ -251,6 +262,8 @@ def _findings(findings: Sequence[Finding]) -> str:
 def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
     """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then what fails;
     then a whole text of the PCI devices; then the worst warning."""
+    if stuck := stuck_in_driver(list(findings)):
+        return f"next: reboot the host (tunecheck explain {stuck.id})"
     if sorts.rootless:
         return f"next: sudo tunecheck {verb}"
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]

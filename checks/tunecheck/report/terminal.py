@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..model.finding import Finding
 from ..rules.context import Case
+from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, worst_first
 from .not_given import is_missing, not_given
 from .sorts import Sorts, sort
@@ -39,15 +40,16 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
 
         return "\n".join(screen(verb, case, findings, style, imported, history)) + "\n"
     text = [*whole_tables(verb, case, style), *(earlier(case, style) if history else [])]
+    stuck = stuck_in_driver(findings) is not None
     if verbose:
         missing = [finding for finding in findings if imported and is_missing(finding)]
         here = [finding for finding in worst_first(findings) if finding not in missing]
         said = [Fold(finding.text, (finding,)) for finding in here]
-        before, behind = [], _not_given(case, missing, style, verbose) if missing else []
+        before, behind = [], _not_given(case, missing, style, verbose, stuck) if missing else []
     else:
         sorts = sort(findings, imported, case.snapshot.topology.doubt)
-        said, before, behind = folded(sorts.here), _of_one_cause(verb, case, sorts, style), \
-            _not_given(case, sorts.missing, style, verbose) if sorts.missing else []
+        said, before, behind = folded(sorts.here), _of_one_cause(verb, case, sorts, style, stuck), \
+            _not_given(case, sorts.missing, style, verbose, stuck) if sorts.missing else []
     fixes = _Fixes(said)
     for fold in said:
         if fold.first.outcome != "fail":
@@ -95,13 +97,13 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
     return "\n".join([*text, "", *wrap(counts_text(findings), style.width)]) + "\n"
 
 
-def _of_one_cause(verb: str, case: Case, sorts: Sorts, style: Style) -> list[str]:
+def _of_one_cause(verb: str, case: Case, sorts: Sorts, style: Style, stuck: bool) -> list[str]:
     """Return one line for each cause that leaves several findings open, with its one fix."""
     lines: list[str] = []
     for findings, why, fix in (
             (sorts.part, f"not known: {sorts.doubt} (-v lists them)", _fix_of(sorts.part)),
             (sorts.gpus, f"not known of every GPU: {sorts.gpus[0].text if sorts.gpus else ''} (-v lists them)", ""),
-            (sorts.rootless, "need root (-v says what for)", f"run: sudo tunecheck {verb}")):
+            (sorts.rootless, "need root (-v says what for)", "" if stuck else f"run: sudo tunecheck {verb}")):
         if findings:
             lines += with_fix("unknown", f"{len(findings)} findings {why}: {counted(findings)}", fix, style)
     return [*lines, *(marked("unknown", cut_text(case, sorts.cut), style) if sorts.cut else [])]
@@ -111,7 +113,7 @@ def _fix_of(findings: Sequence[Finding]) -> str:
     return findings[0].remedy.text if findings and findings[0].remedy else ""
 
 
-def _not_given(case: Case, findings: list[Finding], style: Style, verbose: bool) -> list[str]:
+def _not_given(case: Case, findings: list[Finding], style: Style, verbose: bool, stuck: bool) -> list[str]:
     if verbose or len(findings) == 1:
         return [part for finding in findings for part in finding_lines(Fold(finding.text, (finding,)), style)]
-    return with_fix("unknown", *not_given(case, findings), style)
+    return with_fix("unknown", *not_given(case, findings, stuck), style)

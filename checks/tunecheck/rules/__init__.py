@@ -10,6 +10,7 @@ from .check import TRIALS, Check
 from .context import Case
 from .evidence_guard import limited
 from .index import CHECKS
+from .wedged import in_one_order
 
 __all__ = ["CHECKS", "HUNG", "Case", "Check", "Finding", "Remedy", "exit_code", "get_ready", "judge", "worst"]
 
@@ -20,7 +21,7 @@ def judge(case: Case, verb: str) -> list[Finding]:
     found: list[Finding] = []
     for check in _chosen(verb, both, case.trial, case.snapshot.posted.anything):
         found += limited(case, check.judge(case))
-    return [_for_guest(case, finding) if finding.remedy else finding for finding in found]
+    return [_for_guest(case, finding) if finding.remedy else finding for finding in in_one_order(found)]
 
 
 def get_ready(verb: str) -> None:

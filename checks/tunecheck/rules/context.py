@@ -68,8 +68,8 @@ class Case:
         one."""
         if by_hand and self.frozen is None:
             return replace(by_hand, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
-        play = run("ansible-playbook site.yml --tags", tag, "-l", host(self.frozen.host if self.frozen else None),
-                   where="control")
+        play = run("ansible-playbook site.yml -i inventory/NAME --tags", tag, "-l",
+                   host(self.frozen.host if self.frozen else None), where="control")
         lead = f"{first}, then run: " if first else "run: "
         before = (*by_hand.parts, OR_PLAY) if by_hand else ()
         return replace(Remedy.of(*before, lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot),

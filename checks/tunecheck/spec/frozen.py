@@ -28,7 +28,7 @@ SCHEMA = "tunecheck/spec/1"
 _JSON = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 _DEEP = "is nested more deeply than any spec"
 _AGAIN = ("write it again: tunecheck spec show -i INVENTORY --host HOST --json > FILE, or on the box with "
-          "ansible-playbook site.yml -l HOST")
+          "ansible-playbook site.yml -i inventory/NAME -l HOST")
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ def unframed(text: str, nonce: str, cap: int = CAP) -> tuple[Status, bytes, str]
         return "garbled", b"", f"no snapshot in its answer: {one_line(text) or 'nothing'}"
     frame = frames[-1]
     if frame[1] == "missing":
-        return "missing", b"", ("no tunecheck on the box; install it: ansible-playbook playbooks/provision.yml "
-                                "--tags install")
+        return "missing", b"", ("no tunecheck on the box; install it: ansible-playbook "
+                                "playbooks/provision.yml -i inventory/NAME --tags install")
     start = frame.end() + 1
     body = text[start:start + int(frame[2])].encode("ascii", "replace")
     if len(body) != int(frame[2]):

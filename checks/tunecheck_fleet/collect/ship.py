@@ -75,7 +75,7 @@ def with_snapshot(answer: Answer) -> Answer:
     """The answer of a box that ran the collector, its recording turned into a snapshot. Never raises."""
     if answer.status == "missing":
         return replace(answer, reason="no tunecheck on the box and no Python >= 3.9 to run the collector with; install "
-                       "it: ansible-playbook playbooks/provision.yml --tags install")
+                       "it: ansible-playbook playbooks/provision.yml -i inventory/NAME --tags install")
     if answer.status != "ok":
         return answer
     from tunecheck.facts.snapshot import gather

@@ -106,7 +106,8 @@ def work(spec: Spec, record: Path, check: bool) -> int:
     try:
         import pynvml as nvml
     except ImportError:
-        print("the Python package nvidia-ml-py is not installed; run: ansible-playbook site.yml --tags gpu -l HOST")
+        print("the Python package nvidia-ml-py is not installed; run: "
+              "ansible-playbook site.yml -i inventory/NAME --tags gpu -l HOST")
         return NO_SPEC
     names = {value: name.removeprefix("NVML_ERROR_") for name, value in vars(nvml).items()
              if name.startswith("NVML_ERROR_") and isinstance(value, int)}

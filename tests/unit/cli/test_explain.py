@@ -31,7 +31,9 @@ def test_every_page_is_rendered_whole_at_every_width() -> None:
         copied = {line.strip() for block in re.findall(r"(?ms)^```\n(.*?)^```", text) for line in block.splitlines()
                   if not re.match(r"[a-z0-9-]+: ", line)}
         prose = re.sub(r"(?ms)^```\n.*?^```", "", text)
-        commands = {" ".join(part.split()) for part in re.findall(r"`((?:sudo|echo|ansible-playbook) [^`]+)`", prose)}
+        commands = {" ".join(part.split()) for part in re.findall(
+            r"`((?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck))|echo|ansible-playbook) [^`]+)`",
+            re.sub(r"(?m)^\|.*$", "", prose))}
         for width in (40, 80, 200):
             shown = rendered(text, Style(width), check.summary)
             head, *lines = shown.splitlines()
@@ -48,6 +50,32 @@ def test_every_page_is_rendered_whole_at_every_width() -> None:
         body = re.sub(r"(?m)^#+ .*$|^```.*$|^[|:\s-]+$", "", text)
         lost = set(words(re.sub(r"[`*|]", " ", body))) - set(words(plain))
         assert not {word for word in lost if len(word) < 60}, (check.id, lost)
+
+
+@pytest.mark.parametrize("check", IDS)
+def test_no_code_of_a_page_is_broken_where_it_fits_into_a_line(check: str) -> None:
+    text = page(check)
+    prose = " ".join(re.sub(r"(?ms)^```\n.*?^```", "", text).split())
+    shown = rendered(text, Style(80))
+    broken = [part for part in re.findall(r"(?<!`)`([^`]+)`(?!`)", prose) if len(part) <= 70 and part not in shown]
+    assert broken == []
+
+
+@pytest.mark.parametrize("check", IDS)
+def test_what_can_be_pasted_is_whole_however_narrow_the_terminal_is(check: str) -> None:
+    text = page(check)
+    shown = [line.strip() for line in rendered(text, Style(50)).splitlines()]
+    pasted = [line.strip() for block in re.findall(r"(?ms)^```\n(.*?)^```", text) for line in block.splitlines()
+              if not re.match(r"[a-z0-9]+(?:-[a-z0-9]+)*: ", line)]
+    assert [line for line in pasted if line not in shown] == []
+
+
+@pytest.mark.parametrize("check", IDS)
+def test_brackets_that_a_page_opens_are_closed(check: str) -> None:
+    for paragraph in re.split(r"\n\n|\n(?=- )", re.sub(r"(?ms)^```\n.*?^```", "", page(check))):
+        if paragraph.count("(") == paragraph.count(")"):
+            shown = rendered(paragraph, Style(80))
+            assert shown.count("(") == shown.count(")"), shown
 
 
 @pytest.mark.parametrize(("markdown", "shown"), [

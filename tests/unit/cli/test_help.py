@@ -110,3 +110,10 @@ def test_make_alone_is_help() -> None:
     done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory"], capture_output=True, text=True, check=True)
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text())) - {"help"}
     assert [target for target in targets if target not in done.stdout] == []
+
+
+def test_the_list_of_checks_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(cli, ["checks"]).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {check.id for check in CHECKS} <= {line.split()[0] for line in lines if line.strip()}

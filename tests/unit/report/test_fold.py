@@ -45,6 +45,18 @@ def test_numbers_become_a_range_and_equal_ones_stay() -> None:
     assert told(fold.text) == "3 9 41 95" and fold.text.endswith(" 41 C of 95 C")
 
 
+def test_ranges_together_are_one_range() -> None:
+    said = ("one way: 339.4 to 366.0 GB/s", "one way: 363.0 to 391.3 GB/s", "one way: 350.0 to 351.0 GB/s")
+    (fold,) = folded([_finding("one way", text, check="bench-figures") for text in said])
+    assert "339.4 to 391.3 GB/s" in fold.text
+
+
+def test_a_subject_that_says_the_same_again_is_not_listed_again() -> None:
+    said = ("p2p test (one way): 339.4 to 366.0 GB/s one way", "p2p test (one way): 363.0 to 391.3 GB/s one way")
+    (fold,) = folded([_finding("one way", text, check="bench-figures") for text in said])
+    assert fold.text == "p2p test (one way): 339.4 to 391.3 GB/s one way (2 findings)"
+
+
 def test_what_the_receipt_says_survives() -> None:
     said = ("{} ACSCtl=0x0011 lets peer traffic pass on the path GPU0-GPU1, GPU0-GPU2, and 3 more "
             "(ReqRedir-; it was 0x001d before provisioning)")

@@ -19,7 +19,7 @@ from ...parsers.pci.pci import BDF
 from ...parsers.text.bounds import MOST_GPUS, few
 from ...util.at_first_use import dataclass
 
-__all__ = ["Gpu", "Nvml", "cut_off", "nvml"]
+__all__ = ["Gpu", "Nvml", "cut_off", "name_of", "nvml", "said"]
 
 _SOURCE = "NVML"
 _OLDER = f"{OLDER}: not in it: recorded by an earlier version"
@@ -28,6 +28,24 @@ _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 #: What every board tells or does not have. An error in place of one of them may be a sensor; of two, the board is ill.
 _VITAL = ("name", "persistence", "pstate", "temperature_c", "power_draw_mw", "memory_used_mib", "clock_sm_mhz",
           "utilization_gpu", "fan_percent")
+
+
+#: As nvidia-smi and its users call them; the rest are words already.
+_NAMES = {"pstate": "performance state", "temperature_c": "temperature", "power_draw_mw": "power draw",
+          "memory_used_mib": "memory used", "clock_sm_mhz": "SM clock", "utilization_gpu": "utilization",
+          "fan_percent": "fan", "persistence": "persistence mode", "power_limit_mw": "power limit",
+          "power_limit_enforced_mw": "enforced power limit", "bar1_total_mib": "BAR1 size", "mig_mode": "MIG mode",
+          "ecc_mode": "ECC mode", "temperature_slowdown_c": "slowdown temperature"}
+
+
+def name_of(key: str) -> str:
+    """Return what people call this value."""
+    return _NAMES.get(key, key.replace("_", " "))
+
+
+def said(error: str) -> str:
+    """Return NVML's error as nvidia-smi shows it, where its name is a verdict's word, too."""
+    return "ERR!" if error == "UNKNOWN" else error
 
 
 def cut_off(reason: Reason | None) -> bool:
@@ -101,8 +119,8 @@ class Nvml:
                  if (why := next((each for each in map(nvml_reason, gpu.errors.values())
                                   if each.absence is Absence.LOST or cut_off(each)), None))]
         known = {who for who, _, _ in found}
-        found += [(gpu.bdf, Absence.FAILED.because(f"{gpu.errors[gpu.refused[0]]} in place of "
-                                                   f"{', '.join(gpu.refused)}"), False)
+        found += [(gpu.bdf, Absence.FAILED.because(f"{said(gpu.errors[gpu.refused[0]])} in place of "
+                                                   f"{', '.join(name_of(key) for key in gpu.refused)}"), False)
                   for gpu in self.gpus if len(gpu.refused) > 1 and gpu.bdf not in known]
         boards = [(who, nvml_reason(error)) for who, error in self.errors.items() if who.startswith("gpu ")]
         return found + [(who, why, why.absence is Absence.LOST) for who, why in boards]

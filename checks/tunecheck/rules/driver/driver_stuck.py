@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.finding import AS_ROOT, Finding, Remedy
+from ...model.finding import AS_ROOT, Finding
 from ..check import DRIVER, Check, Family, Heading
 from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
+from ..wedged import REBOOT
 
 CHECK = Check(
     "driver-stuck", "no task hangs in the driver", Heading.DRIVER, 190, Family.DRIVER, DRIVER, happening=True,
@@ -19,7 +20,6 @@ CODES = {
     "hangs": "A task hangs in the kernel; only root can see whether it is in the NVIDIA driver.",
     "tasks-in-part": "Not every task could be seen.",
 }
-_REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "hangs-in-driver" if stuck.in_driver else "hangs", name,
                       "fail" if stuck.in_driver else "unknown", "behaviour", text, "state D", "no such task",
                       (f"/proc/{stuck.task.pid}/task/{stuck.task.thread}/stack",),
-                      _REBOOT if stuck.in_driver else AS_ROOT)
+                      REBOOT if stuck.in_driver else AS_ROOT)
     if not processes.value.stuck:
         whole = processes.value.complete
         yield Finding(_ID, OK if whole else "tasks-in-part", "processes", "pass" if whole else "unknown", "behaviour",

@@ -9,6 +9,7 @@ from ...model.finding import Finding, Remedy
 from ...util.at_first_use import regex
 from ..check import Check, Family, Heading
 from ..context import Case
+from ..wedged import REBOOT
 from . import from_log
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ CODES = {
     "detector-off": "The kernel does not look for hung tasks.",
 }
 _ID = CHECK.id
-_WEDGED = Remedy("do not start nvidia-smi again, it would hang too; reboot the host", (), True)
 _LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
 #: Processes of engines that serve models, and of what they run on.
 _ENGINE = regex(r"(?i)vllm|sglang|tensorrt|trtllm|ray::|python|torchrun|llama|nccl|mpirun|ollama")
@@ -57,7 +57,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour",
                       f"{task.name} (pid {task.pid}) hung {where} for more than {task.seconds} s"
                       f"{from_log.at(task.when)}", f"{task.seconds} s", "no hung task since boot",
-                      (case.host.kernel.log.source,), _WEDGED if task.in_driver else
+                      (case.host.kernel.log.source,), REBOOT if task.in_driver else
                       _LOOK_ENGINE if _ENGINE.search(task.name) else _LOOK)
     for lockup in log.lockups:
         yield _stuck(case, lockup)
@@ -92,7 +92,7 @@ def _stuck(case: Case, lockup: Lockup) -> Finding:
                    "fail" if lockup.in_driver or lockup.hard else "warn", "behaviour",
                    f"CPU {lockup.cpu} was stuck {where} {long}{f' with {lockup.task}' if lockup.task else ''}{times}"
                    f"{from_log.at(lockup.last)}", long, "no CPU stuck since boot", (case.host.kernel.log.source,),
-                   _WEDGED if lockup.in_driver else _BUSY)
+                   REBOOT if lockup.in_driver else _BUSY)
 
 
 def _stalled(case: Case, lockup: Lockup) -> Finding:
@@ -105,4 +105,4 @@ def _stalled(case: Case, lockup: Lockup) -> Finding:
                    "fail" if lockup.in_driver else "warn", "behaviour",
                    f"{cpu} held up RCU{long}{where} (RCU stall){times}{from_log.at(lockup.last)}",
                    f"RCU stall{long}", "no CPU stuck since boot", (case.host.kernel.log.source,),
-                   _WEDGED if lockup.in_driver else _BUSY)
+                   REBOOT if lockup.in_driver else _BUSY)

@@ -30,6 +30,8 @@ _LOOK = Remedy.typed("compare `lspci -nn` with box_spec.accelerators (pci_ids, c
                      "power, seating or BIOS", place=Place.MACHINE)
 _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
                              place=Place.MACHINE)
+_LOOK_GUEST = Remedy.typed("no GPU of NVIDIA's is in this virtual machine: ask the owner of its host to pass one "
+                           "through; here `lspci -nn -d 10de:` then lists it", place=Place.HYPERVISOR)
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
@@ -68,7 +70,8 @@ def judge(case: Case) -> Iterator[Finding]:
     elif not could_fit and (not missing or not good) and not contradicted:
         code, outcome = ("ok", "pass") if good else ("differs" if count else NO_ACCELERATOR, "fail")
         yield Finding(_ID, code, "accelerators", outcome, "effective", text, str(count), expected,
-                      (f"{accelerators.source}: {names}",), None if good else _LOOK if case.frozen else _LOOK_WITHOUT)
+                      (f"{accelerators.source}: {names}",), None if good else _LOOK if case.frozen else
+                      _LOOK_GUEST if case.guest and not count else _LOOK_WITHOUT)
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
         yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"whether {names} is an accelerator is "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from ...facts.nvidia.nvml import Gpu
+from ...facts.nvidia.nvml import Gpu, name_of, said
 from ...model.command import Command, run
 from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
@@ -71,7 +71,7 @@ def value(gpu: Gpu, key: str) -> Any:
     outcome = "skip" if fact.absence is Absence.NOT_SUPPORTED else "unknown"
     words = "has no such value" if outcome == "skip" else "gives no answer"
     raise Unread(NOT_SUPPORTED if outcome == "skip" else UNREAD, outcome,
-                 f"{words} for {key} ({fact.reason})", f"NVML {key}", fact.absence)
+                 f"{words} for its {name_of(key)} ({said(str(fact.reason))})", f"NVML {key}", fact.absence)
 
 
 def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
@@ -79,7 +79,8 @@ def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:
     have: below ``least`` or above ``most``."""
     found = value(gpu, key)
     if type(found) is not int or not least <= found <= most:
-        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {name_of(key)}: {str(found)[:40]!r}",
+                     f"NVML {key}")
     return found
 
 
@@ -106,7 +107,8 @@ def word(gpu: Gpu, key: str, *allowed: str | bool) -> Any:
     other answer."""
     found = value(gpu, key)
     if not isinstance(found, (str, bool)) or found not in allowed:
-        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {key}: {str(found)[:40]!r}", f"NVML {key}")
+        raise Unread(SENSELESS_VALUE, "unknown", f"gives a senseless {name_of(key)}: {str(found)[:40]!r}",
+                     f"NVML {key}")
     return found
 
 

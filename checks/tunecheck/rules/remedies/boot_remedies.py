@@ -23,8 +23,8 @@ def add(words: str) -> Remedy:
 
 def commit(case: Case, tag: str) -> Remedy:
     """Return how the words of the trial boot that runs now get into the default entry: never by hand."""
-    play = run("ansible-playbook site.yml --tags", tag, "-l", host(case.frozen.host if case.frozen else None),
-               where="control")
+    play = run("ansible-playbook site.yml -i inventory/NAME --tags", tag, "-l",
+               host(case.frozen.host if case.frozen else None), where="control")
     text = "the play proves this trial boot and commits it: "
     return replace(Remedy.of(text, play, ansible_tags=(tag,)), play_text=text + play.shown)
 

@@ -59,10 +59,9 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "p2p refused": ("warn", "its test of GPU peer access failed, so its custom all-reduce is off and NCCL does the "
                     "work", None),
     "more than two": ("warn", "its custom all-reduce is off, as it asks NVML for NVLink between more than two GPUs and "
-                      "never looks at PCIe peer access; NCCL does the work",
-                      Remedy("this line is no fault: NCCL is what it uses on PCIe; see that NCCL itself goes by P2P "
-                             "(NCCL_DEBUG=INFO, NCCL_P2P_LEVEL=SYS below a CPU), or use an engine with a PCIe "
-                             "all-reduce")),
+                      "never looks at PCIe peer access; NCCL does the work, which is slower for small batches",
+                      Remedy("see that NCCL itself goes by P2P (NCCL_DEBUG=INFO; NCCL_P2P_LEVEL=SYS below a CPU); "
+                             "faster for small batches: an engine with a PCIe all-reduce")),
     "world size": ("warn", "its custom all-reduce is off, as it takes 2, 4, 6 or 8 GPUs",
                    Remedy("use one of these sizes for tensor parallelism, or leave it to NCCL")),
     "several nodes": ("skip", "its custom all-reduce is off, as the ranks run on several machines", None),

@@ -1,0 +1,84 @@
+"""A process that is stuck in the driver comes first: no other fix of the report opens the driver, and the order is one,
+reboot. And what the driver itself asks for after an Xid is the fix of every finding about the same lost GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..model.finding import Finding, Remedy
+from ..util.at_first_use import regex
+from .codes import GPU_NOT_LISTED
+
+__all__ = ["REBOOT", "in_one_order", "opens_driver", "stuck_in_driver"]
+
+REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
+#: A reboot takes the kernel's log with it.
+_KEEP = Remedy.typed("before the reboot keep the whole kernel log: `sudo dmesg`, and `sudo journalctl -k -b`")
+#: Of whoever says that a process or CPU is stuck in the driver: its check and codes.
+_STUCK = {
+    "hung-task": ("hung-in-driver", "cpu-stuck-in-driver", "cpu-stalled-in-driver"),
+    "driver-stuck": ("hangs-in-driver",),
+    "trial-hang": ("wedged",),
+}
+#: Programs that open the driver, services that do, a module that is loaded or taken out, and a reset, which is one more
+#: call of the driver.
+_OPENS = regex(
+    r"nvidia-smi|nvidia-modprobe|nvidia-persistenced|nvidia-fabricmanager|nvidia-ctk|nvidia-cdi|dcgmi|"
+    r"(?:modprobe|rmmod)(?: -\S+)* nvidia|tunecheck (?:topo|host|driver|runtime|preflight|p2p|allreduce|record)\b|"
+    r"--tags (?:driver|gpu|runtime|modules)\b|\b(?:[Rr]eset|[Rr]estart) (?:the|it|all|nvidia)\b|(?:and|then) reset\b")
+#: What a text lacks, in the middle of a sentence.
+_ADD = regex(r"[;,:] ?(?:add:? (?:the whole of: )?nvidia-smi[^;)]*|"
+             r"(?:on the box run[:] )?sudo tunecheck \w+(?: --\w+)*)")
+#: Findings that say of a GPU that it is gone, where the driver may have said in an Xid what to do about it.
+_GONE = {
+    "nvml-answers": ("gpu-lost", GPU_NOT_LISTED),
+    "accelerator-count": ("does-not-answer", "left-since-boot", "not-in-tree", "not-in-driver"),
+    "gpu-fallen-off": ("lost", "fell-off-bus"),
+}
+_ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?=$|[., ])")
+_LEADS = ("xid-79", "xid-154")
+
+
+def stuck_in_driver(findings: Sequence[Finding]) -> Finding | None:
+    """Return the first finding that says that a process is stuck in the driver."""
+    return next((each for each in findings if each.code in _STUCK.get(each.id, ())), None)
+
+
+def opens_driver(text: str) -> bool:
+    """Whether who follows this text opens the driver."""
+    return _OPENS.search(text.replace(REBOOT.text, "")) is not None
+
+
+def in_one_order(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings with remedies that do not contradict each other."""
+    led = _led_by_driver(findings)
+    return [_after_reboot(each) for each in led] if stuck_in_driver(led) else led
+
+
+def _after_reboot(finding: Finding) -> Finding:
+    opens = finding.remedy is not None and opens_driver(finding.remedy.text)
+    remedy = finding.remedy if not opens else _KEEP if finding.id == "kernel-log-complete" else REBOOT
+    text = _ADD.sub("", finding.text)
+    return finding if remedy is finding.remedy and text == finding.text else replace(finding, text=text, remedy=remedy)
+
+
+def _led_by_driver(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings about a lost GPU with the remedy of its Xid 154 or 79. Where they do not name the GPU by its
+    address, as NVML of one that is lost, only if the driver asks for one thing alone."""
+    leads = {address: each.remedy for each in findings if each.id == "xid" and each.code in _LEADS
+             and each.outcome == "fail" and each.remedy for address in _addresses(each.subject)}
+    return [_led(each, leads) for each in findings] if leads else list(findings)
+
+
+def _led(finding: Finding, leads: Mapping[str, Remedy]) -> Finding:
+    if finding.outcome != "fail" or finding.code not in _GONE.get(finding.id, ()):
+        return finding
+    named = _addresses(finding.subject)
+    found = {leads.get(address) for address in named} if named else set(leads.values())
+    lead = found.pop() if len(found) == 1 else None
+    return replace(finding, remedy=lead) if lead else finding
+
+
+def _addresses(subject: str) -> list[str]:
+    return _ADDRESS.findall(subject.lower())
