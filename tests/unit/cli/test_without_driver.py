@@ -106,7 +106,7 @@ def test_one_unbound_gpu_fails_by_its_address_with_the_fix(monkeypatch: pytest.M
     for check in ("driver-bound", "accelerator-count"):
         (bad,) = [each for each in found[check] if each["outcome"] == "fail"]
         assert bad["subject"] == GPUS[1]
-        assert "ansible-playbook site.yml --tags driver -l " in json.dumps(bad["remedy"])
+        assert "ansible-playbook site.yml -i inventory/NAME --tags driver -l " in json.dumps(bad["remedy"])
 
 
 def test_without_a_driver_nothing_is_skipped_for_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
