@@ -145,7 +145,8 @@ def test_the_fix_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert [line for line in text.splitlines() if line.strip().startswith("fix")]
     if width == 100:
-        assert re.search(r"\w+ \w+ \w+ 2: \w+: ansible-playbook site\.yml -i inventory/NAME --tags acs -l box1; [^:;]+: ",
+        assert re.search(r"\w+ \w+ \w+ 2: \w+: ansible-playbook site\.yml -i inventory/NAME "
+                         r"--tags acs -l box1; [^:;]+: ",
                          " ".join(text.split()))
 
 
