@@ -18,11 +18,11 @@ from ..util.at_first_use import dataclass, regex
 __all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "packages", "pieces", "release", "run",
            "typed"]
 
-#: Stand for what a person has to fill in: the name of a host, or of several, an old version of a package, and the name
-#: of an inventory.
+#: Stand for what a person has to fill in: the name of a host, or of several, an old version of a package, the name of
+#: an inventory, and a file.
 HOST = "HOST"
 _HOSTS = "HOSTS"
-_FILL_IN = (HOST, _HOSTS, "OLD", "NAME")
+_FILL_IN = (HOST, _HOSTS, "OLD", "NAME", "FILE")
 #: So many hosts are named in one command.
 _NAMED = 10
 _WORD = regex(r"[ -~]{1,4096}")
