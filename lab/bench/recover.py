@@ -1,132 +1,149 @@
-"""From a fault while serving to a box that serves again: real systemd, podman and engine, no virtual machine, no GPU.
+"""From a fault while serving to a box that serves again: real systemd, podman and engine, no GPU.
 
-    PYTHONPATH=checks:. python3 -m lab.bench.recover [--trials 20] [--faults stop,mute,cut,oom,kill]
+    PYTHONPATH=checks:. python3 -m lab.bench.recover [--vm] [--trials 20] [--faults stop,group,mute,cut,oom,kill]
+                                                     [--minutes N] [--json FILE]
 
-stop: SIGSTOP of the engine's process; mute: the thread that computes hangs, so that `/health` answers, no token comes
-and SIGTERM does not end it; cut: its network is taken away; oom: the kernel's OOM killer takes it (a memory cgroup of
-its own, version 1); kill: SIGKILL. systemd itself follows the last two. The watch has limits of seconds here (3 s
-without an answer); the role's are 30 s, and 120 s without a token. Needs root. Exit code 1 where a trial did not serve
-again by itself, was noticed too late or left no evidence."""
+lab/bench/recover_trial.py has the faults, makes them on the box and measures there, by the box's own clock. With --vm
+the box is a lab VM that site.yml provisions from nothing, with the role's own limits: 30 s without an answer, which is
+what each of these faults comes to. Without it the box is namespaces of this machine, without a kernel of its own, and
+the watch has limits of seconds (3 s). Faults come in turns, so that a run that ends early has as many of each. A line
+for each trial as it ends, then a table; --minutes: no trial is begun later. Needs root. Exit code 1 where a trial did
+not serve again by itself, was noticed too late or left no evidence; or where there was none."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import json
 import os
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import psutil
-from tests.roles.inference.machine import GOOD, KEY, UNIT, Machine, machine
-from tests.roles.inference.watched import INCIDENTS, RECOVER, WATCH, policy, ready, signal_engine, soon, steps, until
+from lab.bench import recover_trial, recover_vm
 
-#: The watch's limit in here, and what it may take longer: a look that waits 2 s for its answer, and a half.
-_LIMIT, _MORE = 3.0, 4.5
-_FAULTS = ("stop", "mute", "cut", "oom", "kill")
-#: Of these systemd sees the end by itself: nothing stalls, and there is no evidence of a stall.
-_ENDED = ("oom", "kill")
-_MEMORY = Path("/sys/fs/cgroup/memory")
-_TGKILL = 234       # x86-64
+Trial = dict[str, Any]
+_SCRIPT = Path(recover_trial.__file__)
 
 
-def _engine(box: Machine) -> psutil.Process:
-    for process in psutil.Process(box.first).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "/app/llama-server" in process.cmdline()[:2]:
-                return process
-    raise SystemExit("the engine's process is not there")
+@dataclass(frozen=True)
+class Place:
+    """``run`` makes a trial of a fault. In seconds: the watch's limit there, and what it may take longer."""
+
+    run: Callable[[str], Trial]
+    limit: float
+    more: float
 
 
-def _cut(box: Machine) -> None:
-    """From here: the engine's number is this machine's."""
-    cut = ("nsenter", "-t", str(_engine(box).pid), "-n", "ip", "link", "set", "eth0", "down")
-    subprocess.run(cut, check=True, timeout=20)
-
-
-def _mute(box: Machine) -> None:
-    """The thread that computes is the one that has computed, beside the first one, which loads Python."""
-    engine = _engine(box)
-    busy = max((each for each in engine.threads() if each.id != engine.pid), key=lambda each: each.user_time)
-    if ctypes.CDLL(None, use_errno=True).syscall(_TGKILL, engine.pid, busy.id, int(signal.SIGUSR1)):
-        raise SystemExit(f"the engine's thread cannot be hung: {os.strerror(ctypes.get_errno())}")
-    if box.run("curl", "-s", "-m", "3", "http://127.0.0.1:30000/health").returncode:
-        raise SystemExit("the engine does not answer /health any more: another thread was hung")
-
-
-def _oom(box: Machine) -> None:
-    """What it asks for from now on is limited to 1 MiB; a prompt of 30 MB needs more."""
-    if not _MEMORY.is_dir():
-        raise SystemExit(f"oom needs the memory controller of version 1 at {_MEMORY}; leave it out: --faults ...")
-    group, engine = _MEMORY / f"tunecheck-bench-{os.getpid()}", _engine(box)
-    group.mkdir()
+def _parsed(fault: str, output: str, said: str) -> Trial:
+    """What the script printed; where it ended before that, why."""
     try:
-        (group / "memory.limit_in_bytes").write_text(str(1 << 20))
-        (group / "cgroup.procs").write_text(str(engine.pid))
-        key = (box.root / KEY.lstrip("/")).read_text().strip()
-        (box.root / "var/tmp/prompt").write_text(json.dumps({"prompt": "word " * 6_000_000, "max_tokens": 1}))
-        box.run("curl", "-s", "-m", "20", "-H", f"Authorization: Bearer {key}", "-H", "Content-Type: application/json",
-                "-d", "@/var/tmp/prompt", "-o", "/dev/null", "http://127.0.0.1:30000/v1/completions")
-        engine.wait(20)
-        if not int((group / "memory.oom_control").read_text().split("oom_kill ")[1]):
-            raise SystemExit("the engine ended, and the OOM killer did not end it")
-    finally:
-        with contextlib.suppress(OSError):      # one that goes on is in there still
-            group.rmdir()
+        return json.loads(output.splitlines()[-1])  # type: ignore[no-any-return]
+    except (ValueError, IndexError):
+        return {"fault": fault, "noticed": None, "served": None, "why": said.strip()[-2000:]}
 
 
-def _trial(box: Machine, fault: str) -> tuple[float, float, bool]:
-    """Seconds until it was not ready any more, until it served again, and whether evidence is there."""
-    box.run("systemctl", "stop", RECOVER)
-    box.run("sh", "-c", f"rm -rf /{INCIDENTS} /run/tunecheck/stall.json")
-    box.run("systemctl", "reset-failed", UNIT, RECOVER)
-    run = box.show("InvocationID")
-    begun = time.monotonic()
-    {"stop": lambda: signal_engine(box, "STOP"), "mute": lambda: _mute(box), "cut": lambda: _cut(box),
-     "oom": lambda: _oom(box), "kill": lambda: signal_engine(box, "KILL")}[fault]()
-    if not until(lambda: ready(box)[0] != "200", 60):
-        raise SystemExit(f"{fault}: was not noticed within 60 s")
-    noticed = time.monotonic() - begun
-    if not until(lambda: ready(box)[0] == "200" and box.show("InvocationID") != run, 180):
-        said = box.say("systemctl", "status", UNIT, WATCH, RECOVER, "--no-pager", "--full")
-        raise SystemExit(f"{fault}: does not serve again: {ready(box)}; {steps(box)}\n{said}")
-    served = time.monotonic() - begun
-    kept = list((box.root / INCIDENTS).glob("*/processes.json"))
-    return noticed, served, fault in _ENDED or (len(kept) == 1 and bool(json.loads(kept[0].read_text())))
+@contextlib.contextmanager
+def _namespaces(folder: Path) -> Iterator[Place]:
+    from tests.roles.inference.machine import GOOD, machine
+    from tests.roles.inference.watched import policy, soon
 
-
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--faults", default=",".join(_FAULTS))
-    given = parser.parse_args()
-    wrong = 0
-    with tempfile.TemporaryDirectory(prefix="tunecheck-bench") as folder, machine(Path(folder) / "box") as box:
+    with machine(folder / "box") as box:
         soon(box)
         policy(box, "restart", 24)
         done = box.hand_over(box.recipe("lab-good", GOOD))
         if done.returncode != 0:
             raise SystemExit(done.stdout + done.stderr)
-        print("| fault | trials | noticed, median (worst) | serves again, median (worst) | evidence |")
-        print("|---|---|---|---|---|")
-        for fault in given.faults.split(","):
-            found = []
-            for _ in range(given.trials):
-                if not until(lambda: ready(box)[0] == "200", 120):
-                    raise SystemExit(f"is not ready: {ready(box)}")
-                found.append(_trial(box, fault))
-            noticed, served = [each[0] for each in found], [each[1] for each in found]
-            kept = sum(each[2] for each in found)
-            print(f"| {fault} | {len(found)} | {statistics.median(noticed):.1f} s ({max(noticed):.1f} s) | "
-                  f"{statistics.median(served):.1f} s ({max(served):.1f} s) | {kept} of {len(found)} |", flush=True)
-            wrong += kept < len(found) or (fault not in _ENDED and max(noticed) > _LIMIT + _MORE)
-    return int(wrong > 0)
+
+        def run(fault: str) -> Trial:
+            done = box.run("python3", str(_SCRIPT), fault, seconds=3000)
+            return _parsed(fault, done.stdout, done.stderr)
+
+        # A look waits 2 s for its answer, and a half until the next.
+        yield Place(run, 3.0, 4.5)
+
+
+@contextlib.contextmanager
+def _vm(folder: Path) -> Iterator[Place]:
+    with recover_vm.box(folder) as box:
+        box.ssh(f"cat > /root/{_SCRIPT.name} << 'END'\n{_SCRIPT.read_text()}\nEND")
+
+        def run(fault: str) -> Trial:
+            output = box.ssh(f"python3 /root/{_SCRIPT.name} {fault} 2>&1", check=False, timeout=3000)
+            return _parsed(fault, output, output)
+
+        yield Place(run, 30.0, 2.0)
+
+
+def missed(trial: Trial, place: Place) -> str:
+    """What a trial did not do, or ""."""
+    if trial["noticed"] is None or trial["served"] is None:
+        return f"not noticed, or does not serve again: {trial.get('why', trial)}"
+    if trial["noticed"] > place.limit + place.more:
+        return f"noticed later than {place.limit:g} s + {place.more:g} s"
+    if trial["answer"] != 200 or (trial["fault"] == "mute" and trial["health"] != 200):
+        return f"an answer is {trial['answer']}, /health under the fault {trial['health']}"
+    return "" if trial["evidence"] else "no evidence"
+
+
+def _seconds(found: list[float]) -> str:
+    return f"{statistics.median(found):.1f} s ({max(found):.1f} s)" if found else "never"
+
+
+def table(trials: list[Trial]) -> str:
+    """A row for each fault."""
+    lines = ["| fault | trials | noticed, median (worst) | without service, median (worst) | evidence | missed |",
+             "|---|---|---|---|---|---|"]
+    for fault in dict.fromkeys(each["fault"] for each in trials):
+        of = [each for each in trials if each["fault"] == fault]
+        times = [_seconds([each[name] for each in of if each[name] is not None]) for name in ("noticed", "served")]
+        lines.append(f"| {fault} | {len(of)} | {times[0]} | {times[1]} | "
+                     f"{sum(bool(each.get('evidence')) for each in of)} of {len(of)} | "
+                     f"{sum(bool(each['missed']) for each in of)} |")
+    return "\n".join(lines)
+
+
+def _trials(place: Place, faults: list[str], given: argparse.Namespace, kept: list[Trial]) -> None:
+    began = time.monotonic()
+    for turn in range(given.trials):
+        for fault in faults:
+            if given.minutes is not None and time.monotonic() - began > given.minutes * 60:
+                return
+            trial = place.run(fault)
+            trial |= {"missed": missed(trial, place), "load": round(os.getloadavg()[0], 1)}
+            kept.append(trial)
+            print(f"{time.strftime('%H:%M:%S')} {turn + 1} {fault}: noticed after {trial['noticed']} s, served after "
+                  f"{trial['served']} s{', MISSED: ' if trial['missed'] else ''}{trial['missed']}", flush=True)
+            if given.json:
+                document = {"vm": given.vm, "limit": place.limit, "more": place.more, "trials": kept}
+                Path(given.json).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vm", action="store_true")
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--faults", default=",".join(recover_trial.FAULTS))
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--json", metavar="FILE")
+    given = parser.parse_args()
+    faults = given.faults.split(",")
+    if unknown := set(faults) - set(recover_trial.FAULTS):
+        parser.error(f"--faults: {', '.join(sorted(unknown))}; expected some of {', '.join(recover_trial.FAULTS)}")
+    # So that the box ends with us, and what was measured is said.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    trials: list[Trial] = []
+    with tempfile.TemporaryDirectory(prefix="tunecheck-bench") as folder, contextlib.suppress(KeyboardInterrupt), \
+            (_vm if given.vm else _namespaces)(Path(folder)) as place:
+        _trials(place, faults, given, trials)
+    print(table(trials))
+    return int(not trials or any(each["missed"] for each in trials))
 
 
 if __name__ == "__main__":

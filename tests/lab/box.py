@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 from lab.machine import Machine
 
-from lab import access, qmp
+from lab import access, engine, qmp
 
 REPO = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -44,6 +44,12 @@ def until(reached: Callable[[], bool], what: Callable[[], str] | str, seconds: f
     while not reached():
         assert time.monotonic() < end, what if isinstance(what, str) else what()
         time.sleep(0.1)     # no longer: a play that is to be interrupted goes on meanwhile
+
+
+def serving(image: Path) -> dict[str, Any]:
+    """Return the host variables of a box that serves what its image `serving` holds."""
+    return {"inference_recipe": "lab-tiny", "inference_lock": str(image.with_name(engine.LOCK)),
+            "inference_image_archive": "/srv/images/lab-tiny.tar", "inference_image_free_gib": 1}
 
 
 def end_tree(pid: int) -> None:

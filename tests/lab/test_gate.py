@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lab.box import Box, until
+from tests.lab.box import Box, serving, until
 from tests.lab.conftest import MakeBox
-
-from lab import engine
 
 pytestmark = pytest.mark.long
 UNIT = "tunecheck-inference"
@@ -25,9 +23,7 @@ MEASURED = "/var/lib/tunecheck/measured.json"
 
 @pytest.fixture(scope="module")
 def lab(shared_box: MakeBox, serving_image: Path) -> Iterator[Box]:
-    lock = str(serving_image.with_name(engine.LOCK))
-    box = shared_box(base=serving_image, inference_recipe="lab-tiny", inference_lock=lock,
-                     inference_image_archive="/srv/images/lab-tiny.tar", inference_image_free_gib=1)
+    box = shared_box(base=serving_image, **serving(serving_image))
     run = box.playbook(timeout=2400)
     assert run.rc == 0, run
     yield box

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.lab.box import Box
+from tests.lab.box import Box, serving
 from tests.lab.conftest import MakeBox
-
-from lab import engine
 
 pytestmark = pytest.mark.long
 UNIT = "tunecheck-inference"
@@ -23,9 +21,7 @@ _ASK = ("curl -sS -m 60 -o /dev/null -w '%{http_code}' -H 'Content-Type: applica
 
 @pytest.fixture(scope="module")
 def lab(shared_box: MakeBox, serving_image: Path) -> Iterator[Box]:
-    lock = str(serving_image.with_name(engine.LOCK))
-    box = shared_box(base=serving_image, inference_recipe="lab-tiny", inference_lock=lock,
-                     inference_image_archive="/srv/images/lab-tiny.tar", inference_image_free_gib=1)
+    box = shared_box(base=serving_image, **serving(serving_image))
     run = box.playbook()
     assert run.rc == 0, run
     yield box

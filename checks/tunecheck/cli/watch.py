@@ -176,6 +176,8 @@ class _Beside:
             # Another run of the unit than the one that was drained may be asked again.
             out = found is not None and found.invocation in ("", seen.invocation)
             self._door.tell(seen.state, out, tell.metrics(seen, at))
+            # Who asked during the look hears of a stall before systemd is asked, which may take seconds.
+            self._door.answer()
         if act:
             self._asker.look(seen, tell.document(seen, at, now - seen.since, self._watched), self._timeline)
 

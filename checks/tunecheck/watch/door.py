@@ -6,6 +6,7 @@ a watch that hangs does not call anything ready. A client has half a second for 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -100,9 +101,19 @@ class Door(Clock):
         """Answer for so long, at most half a second longer."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            self._server.timeout = left
-            with contextlib.suppress(OSError):
-                self._server.handle_request()
+            self._handle(left)
+
+    def answer(self) -> None:
+        """Answer who waits by now, before something that takes longer: for half a second, at most another one
+        longer."""
+        until = time.monotonic() + _CLIENT
+        while time.monotonic() < until and select.select([self._server], [], [], 0)[0]:
+            self._handle(0)
+
+    def _handle(self, seconds: float) -> None:
+        self._server.timeout = seconds
+        with contextlib.suppress(OSError):
+            self._server.handle_request()
 
     def tell(self, state: State, drained: bool, metrics: str) -> None:
         """What is answered from now on."""

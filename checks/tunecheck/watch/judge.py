@@ -73,6 +73,11 @@ class Judge:
             return False
         return not any(part.asked for part in look.engine.parts) or (urgent and not self._gpus.work(look))
 
+    @property
+    def due(self) -> float | None:
+        """When the silence of an engine that has answered becomes a stall, in the time of the looks."""
+        return self._answered_at + self.limits.silent if self._answered else None
+
     def judge(self, look: Look) -> Seen:
         """The state as of this look; looks come in the order of their time."""
         paused = self._clocks(look)

@@ -37,7 +37,7 @@ def watch(sources: Sources, limits: Limits, alive: Callable[[], None] = lambda: 
     clock, judge = clock or Clock(), Judge(limits)
     due = clock.now()
     while True:
-        yield judge.judge(sources.look(judge.near, judge.curious))
+        yield judge.judge(sources.look(judge.near, judge.curious, judge.due))
         alive()
         due = max(due + limits.interval, clock.now() + _GLANCE)
         while (left := due - clock.now()) > 0:

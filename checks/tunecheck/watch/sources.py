@@ -30,6 +30,8 @@ _PCI = "/sys/bus/pci/devices"
 #: In seconds: how often what changes slowly is read.
 _LINKS_EVERY, _DISK_EVERY, _ACCEPTED_EVERY = 30.0, 60.0, 10.0
 _PAGE, _COMMAND = 2.0, 3.0
+#: The last page before the limit of silence has so long at least.
+_LAST_PAGE = 0.5
 #: Below both a log or a cache fails soon.
 _FREE_SHARE, _FREE_BYTES = 0.05, 5 << 30
 _WIDTHS = (1, 2, 4, 8, 12, 16, 32)
@@ -71,12 +73,12 @@ class Sources:
         self._accepted: Accepted | None = None
         self._invocation = ""       # as it was told last
 
-    def look(self, processes: bool, ask: bool = False) -> Look:
+    def look(self, processes: bool, ask: bool = False, due: float | None = None) -> Look:
         """``processes``: whether those of the engine, and NCCL's RAS, are worth asking now. ``ask``: whether to ask a
-        canary, unless a request runs by now."""
+        canary, unless a request runs by now. ``due``: the monotonic time at which its silence becomes a stall."""
         began = time.monotonic()
         answer = self._canary.answer() if self._canary is not None else None
-        engine = self._engine()
+        engine = self._engine(due)
         conditions: list[Reason] = []
         gpus = self._gpus(conditions)
         events = self._kernel(conditions)
@@ -122,9 +124,12 @@ class Sources:
         self._slow[name] = now
         return True
 
-    def _engine(self) -> Engine:
+    def _engine(self, due: float | None) -> Engine:
+        # No longer than until the limit: a look that began shortly before it would tell the stall 2 s later.
+        left = due - time.monotonic() if due is not None else 0.0
+        seconds = min(_PAGE, max(left, _LAST_PAGE)) if left > 0 else _PAGE
         try:
-            page = fetch(f"{self._target.url}/metrics", _PAGE, self._target.key or None, self._target.context)
+            page = fetch(f"{self._target.url}/metrics", seconds, self._target.key or None, self._target.context)
         except Unreadable as error:
             # What answers with something else, or with too much of it, is not silent.
             answers = error.absence is Absence.UNREADABLE

@@ -92,6 +92,23 @@ def test_a_client_that_goes_away_ends_nothing(door: Door) -> None:
     assert asked(door, "/ready")[0] == 503
 
 
+def test_who_waits_is_answered_at_once_and_nobody_is_waited_for() -> None:
+    """Before a stall is handed on: systemd may take seconds."""
+    door = Door("127.0.0.1", 0)
+    door.tell(State.STALLED, False, "")
+    clients = [socket.create_connection(("127.0.0.1", door.port), timeout=10) for _ in range(3)]
+    for each in clients:
+        each.sendall(b"GET /ready HTTP/1.0\r\n\r\n")
+    door.answer()
+    assert all(b" 503 " in each.recv(100) for each in clients)
+    begun = time.monotonic()
+    door.answer()
+    assert time.monotonic() - begun < 0.4
+    for each in clients:
+        each.close()
+    door.close()
+
+
 def test_an_address_that_is_taken_is_an_error(door: Door) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     with pytest.raises(OSError, match=re.escape(os.strerror(errno.EADDRINUSE))):

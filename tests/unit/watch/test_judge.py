@@ -170,10 +170,11 @@ def test_a_counter_that_began_anew_is_a_restart_and_no_stall() -> None:
 
 def test_metrics_that_fall_silent() -> None:
     night = Night()
+    assert night.judge.due is None
     night.go(50)
     began = night.at
     night.go(LIMITS.silent - 1, engine=SILENT)
-    assert night.states == [State.SERVING]
+    assert night.states == [State.SERVING] and night.judge.due == began + LIMITS.silent
     seen = night.go(3, engine=SILENT)
     assert seen.state is State.STALLED and _codes(seen) == {Code.METRICS_SILENT}
     assert night.at - began <= LIMITS.silent + 2

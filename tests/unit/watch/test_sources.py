@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,18 @@ def test_the_real_df_tells_of_every_folder() -> None:
     sources.look(False)
     host.close()
     assert "/" in sources._disk and all(each.startswith("/") for each in sources._disk)
+
+
+@pytest.mark.parametrize(("left", "least", "most"), [
+    (None, 2.0, 2.0), (28.0, 2.0, 2.0), (1.5, 1.0, 1.5), (0.2, 0.5, 0.5), (-5.0, 2.0, 2.0)])
+def test_no_page_is_waited_for_beyond_the_limit_of_silence(
+        left: float | None, least: float, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def fetch(url: str, deadline: float, *_: object) -> None:
+        waited.append(deadline)
+        raise Unreadable(url, Absence.TIMED_OUT)
+
+    monkeypatch.setattr("tunecheck.watch.sources.fetch", fetch)
+    _sources(_Host()).look(False, due=None if left is None else time.monotonic() + left)
+    assert len(waited) == 1 and least <= waited[0] <= most
