@@ -27,8 +27,8 @@ _ID = CHECK.id
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "
                "log_buf_len=16M to the command line")
 _RECORD = Remedy.of("a text of a log shows faults, and cannot prove that there were none: on the box run: ",
-                    run("sudo tunecheck record"), ", which reads the log itself, to its end; then judge what it wrote: ",
-                    run("tunecheck preflight --from FILE"))
+                    run("sudo tunecheck record"), ", which reads the log itself, to its end; then judge what it ",
+                    "wrote: ", run("tunecheck preflight --from FILE"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
