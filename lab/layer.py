@@ -46,7 +46,7 @@ def build_as_root(layer: recipe.Layer) -> None:
                 brought = work / "brought"
                 engine.bring(brought, log)
                 standin_gpus.bring(brought / "gpus")
-            elif layer in (recipe.SYSTEMD_BOOT, recipe.SECURE_BOOT, recipe.BTRFS):
+            elif layer.on or layer in (recipe.SYSTEMD_BOOT, recipe.SECURE_BOOT):
                 brought = work / "brought"
                 esp = _empty_esp(brought, log)
                 for file in layer.files:
@@ -60,7 +60,8 @@ def build_as_root(layer: recipe.Layer) -> None:
                                f"remove {image.path().parent} and build again")
             (root / "root/layer.sh").unlink()
             (work / tree.MODES).write_text(tree.modes(root))
-            tree.pack(root, image.path(), work / image.DISK, log, esp=esp, btrfs=layer is recipe.BTRFS)
+            core = brought / "core.img" if brought and layer.on else None
+            tree.pack(root, image.path(), work / image.DISK, log, esp=esp, core=core, on=layer.on)
         shutil.rmtree(root)
         if layer is recipe.SERVING:
             engine.pin(work / "brought", work / engine.LOCK)

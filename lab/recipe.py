@@ -49,6 +49,8 @@ class Layer:
     #: What the layer is also made of, and versions: counted in its digest.
     files: tuple[Path, ...] = ()
     versions: Sequence[str] = ()
+    #: What the root file system, with /boot, is on where GRUB can't write it; "": a partition with ext4.
+    on: str = ""
 
 
 #: What tests/lab/test_driver.py needs: DKMS with compiler and headers, containers, unattended upgrades.
@@ -70,9 +72,19 @@ SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "system
 #: A box with Secure Boot: Debian's signed shim, GRUB and kernel, with DKMS as on a box that builds its driver.
 SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-amd64-signed", "mtools"),
                     _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
-#: A UEFI box whose GRUB cannot write: the root file system, with /boot, is btrfs.
-BTRFS = Layer("btrfs", ("btrfs-progs", "efibootmgr", "mtools"), _HERE / "btrfs.sh", 2)
-LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, BTRFS)}
+
+
+def _grub_reads(name: str, package: str, download: int) -> Layer:
+    """A UEFI box whose GRUB reads its root file system, with /boot, and cannot write it."""
+    here = _HERE / "grub_reads"
+    return Layer(name, (package, "efibootmgr", "mtools"), here / f"{name}.sh", download,
+                 (here / "grub_reads.sh", *([] if name == "btrfs" else [here / "volumes.py"])), on=name)
+
+
+BTRFS = _grub_reads("btrfs", "btrfs-progs", 2)
+LVM = _grub_reads("lvm", "lvm2", 4)
+MDRAID = _grub_reads("mdraid", "mdadm", 2)
+LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, BTRFS, LVM, MDRAID)}
 
 
 def environment() -> dict[str, str]:
@@ -107,13 +119,13 @@ def make_esp(disk: Path, at_mib: int = 0) -> list[str]:
             str(ESP_MIB * 1024)]  # fmt: skip
 
 
-def make_root(root: Path, disk: Path) -> list[str]:
-    """Return the mke2fs argv that fills the root partition of a disk with a tree."""
+def make_root(root: Path, disk: Path, at: int = (1 + BIOS_MIB + ESP_MIB) * 2**20, mib: int = ROOT_MIB) -> list[str]:
+    """Return the mke2fs argv that makes a file system of a tree, ``at`` bytes from the start of a disk: in its root
+    partition."""
     # Without a journal: the overlays are thrown away, and GRUB writes grubenv on it all the same.
-    at = (1 + BIOS_MIB + ESP_MIB) * 2**20
     return ["mke2fs", "-q", "-t", "ext4", "-L", "root", "-U", ROOT_UUID, "-m", "0", "-O", "^has_journal",
             "-E", f"offset={at},lazy_itable_init=0,nodiscard", "-d", str(root), str(disk),
-            f"{ROOT_MIB * 1024}k"]  # fmt: skip
+            f"{mib * 1024}k"]  # fmt: skip
 
 
 def make_btrfs(root: Path, file: Path) -> list[str]:

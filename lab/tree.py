@@ -7,14 +7,17 @@ program, so that nothing stays mounted, whatever happens).
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 from pathlib import Path
 from typing import IO
 
 from lab import needs, process, recipe
 from lab.errors import LabError
+from lab.grub_reads import volumes
 
 MODES = "modes.txt"
+_CORE_AT = 2**20
 _ESP_AT = (1 + recipe.BIOS_MIB) * 2**20
 ROOT_AT = (1 + recipe.BIOS_MIB + recipe.ESP_MIB) * 2**20
 # $1: the tree, $2: a folder to see at /mnt or nothing; the rest is the program.
@@ -59,24 +62,41 @@ def unpack(image: Path, into: Path, log: IO[bytes]) -> None:
 
 
 def pack(
-    root: Path, base: Path, disk: Path, log: IO[bytes], esp: Path | None = None, btrfs: bool = False,
+    root: Path, base: Path, disk: Path, log: IO[bytes], esp: Path | None = None, core: Path | None = None,
+    on: str = "",
 ) -> None:  # fmt: skip
     """Make a disk of a tree that came from the image ``base``: what is before its root partition (partition table,
-    GRUB, ESP) is copied, so no VM has to install GRUB again. ``esp``: what takes the place of the ESP; ``btrfs``: of
-    ext4."""
+    GRUB, ESP) is copied, so no VM has to install GRUB again. ``esp``: what takes the place of the ESP; ``core``: of
+    GRUB's image for BIOS; ``on``: of the partition with ext4 (Layer.on)."""
     with open(base, "rb") as old, open(disk, "wb") as new:
         new.write(old.read(ROOT_AT))
         if esp is not None:
             new.seek(_ESP_AT)
             new.write(esp.read_bytes())
+        if core is not None:
+            new.seek(_CORE_AT)
+            new.write(_placed(core.read_bytes()))
         new.truncate(recipe.DISK_MIB * 2**20)
         old.seek(-(2**20), os.SEEK_END)  # the second partition table
         new.seek(-(2**20), os.SEEK_END)
         new.write(old.read())
-    if btrfs:
+    if on == recipe.BTRFS.on:
         _put_btrfs(root, disk, log)
-    elif process.run(recipe.make_root(root, disk), log, needs.environment()) != 0:
-        raise LabError(f"mke2fs could not make {disk}; its output is in {log.name}")
+        return
+    place = ROOT_AT, recipe.ROOT_MIB
+    steps = [volumes.divide(disk, *place)] if on == volumes.MDRAID else []
+    for argv in (*steps, recipe.make_root(root, disk, *volumes.inside(on, *place))):
+        if process.run(argv, log, needs.environment()) != 0:
+            raise LabError(f"{argv[0]} could not make {disk}; its output is in {log.name}")
+    volumes.describe(on, disk, *place)
+
+
+def _placed(core: bytes) -> bytes:
+    """GRUB's image for BIOS as grub-install writes it: its first sector knows in which one of the disk it goes on. The
+    boot sector of the base image starts it at the beginning of the BIOS boot partition."""
+    if not 512 < len(core) <= recipe.BIOS_MIB * 2**20:
+        raise LabError(f"GRUB's image for BIOS has {len(core)} bytes; expected at most {recipe.BIOS_MIB} MiB")
+    return core[:500] + struct.pack("<Q", _CORE_AT // 512 + 1) + core[508:]
 
 
 def _put_btrfs(root: Path, disk: Path, log: IO[bytes]) -> None:

@@ -82,6 +82,9 @@ def replaced(owner, expected):
         return have
     if owner is None:
         remove(LOCK)
+        # Made for the lock, on a box where a play is refused before its first write.
+        with contextlib.suppress(OSError):      # what else is in there stays
+            os.rmdir(os.path.dirname(LOCK))
     else:
         write_text(LOCK, json.dumps(owner, indent=2, sort_keys=True) + "\n")     # by rename: never half, never gone
     return {}

@@ -20,6 +20,7 @@ _HERE = Path(__file__).parent
 _numbers = itertools.count(1)
 _failed = pytest.StashKey[bool]()
 MakeBox = Callable[..., Box]
+LayerImage = Callable[[recipe.Layer], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -100,54 +101,29 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
 @pytest.fixture(scope="session")
 def drivers_image(lab_image: Path) -> Path:
     """The image with DKMS, compiler, headers and podman (40 s on top of the first); needs root to be unpacked."""
-    if os.geteuid() != 0:
-        pytest.skip("no root: the tree of an image can't be unpacked")
-    try:
-        return layer.build(recipe.DRIVERS)
-    except NoMeansError as error:
-        pytest.skip(f"no lab here: {error}")
-    except LabError as error:
-        pytest.fail(str(error), pytrace=False)
-
-
-@pytest.fixture(scope="session")
-def systemd_boot_image(lab_image: Path) -> Path:
-    """The image that systemd-boot boots, on UEFI (about a minute on top of the first); needs root to be unpacked."""
-    if os.geteuid() != 0:
-        pytest.skip("no root: the tree of an image can't be unpacked")
-    try:
-        uefi.check("uefi")
-        return layer.build(recipe.SYSTEMD_BOOT)
-    except NoMeansError as error:
-        pytest.skip(f"no lab here: {error}")
-    except LabError as error:
-        pytest.fail(str(error), pytrace=False)
+    return _layer(recipe.DRIVERS)
 
 
 @pytest.fixture(scope="session")
 def secure_boot_image(lab_image: Path) -> Path:
     """The image with Debian's signed shim and GRUB, and with DKMS (two to five minutes on top of the first); needs root
     to be unpacked."""
-    if os.geteuid() != 0:
-        pytest.skip("no root: the tree of an image can't be unpacked")
-    try:
-        uefi.check("secure-boot")
-        return layer.build(recipe.SECURE_BOOT)
-    except NoMeansError as error:
-        pytest.skip(f"no lab here: {error}")
-    except LabError as error:
-        pytest.fail(str(error), pytrace=False)
+    return _layer(recipe.SECURE_BOOT, "secure-boot")
 
 
 @pytest.fixture(scope="session")
-def btrfs_image(lab_image: Path) -> Path:
-    """The image whose root file system is btrfs, on UEFI (about a minute on top of the first); needs root to be
+def uefi_image(lab_image: Path) -> LayerImage:
+    """`uefi_image(layer)` is an image that boots by UEFI alone (about a minute on top of the first); needs root to be
     unpacked."""
+    return lambda layer: _layer(layer, "uefi")
+
+
+def _layer(wanted: recipe.Layer, firmware: str = "bios") -> Path:
     if os.geteuid() != 0:
         pytest.skip("no root: the tree of an image can't be unpacked")
     try:
-        uefi.check("uefi")
-        return layer.build(recipe.BTRFS)
+        uefi.check(firmware)
+        return layer.build(wanted)
     except NoMeansError as error:
         pytest.skip(f"no lab here: {error}")
     except LabError as error:

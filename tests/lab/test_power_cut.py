@@ -18,6 +18,8 @@ from tests.lab import grub_cell as cell
 from tests.lab.box import Box, end_tree, until
 from tests.lab.conftest import MakeBox
 
+from lab import recipe
+
 TRIAL = ("--tags", "install,acs,cmdline")
 #: Where not a task of the play but the box decides: a kernel starts.
 BOOT = "a kernel starts"
@@ -43,7 +45,7 @@ pytestmark = pytest.mark.long
 def lab(request: pytest.FixtureRequest, shared_box: MakeBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
     """The box that these tests work on, one for each boot loader."""
     if "btrfs" in request.param:
-        box = shared_box(layout="switch", firmware="uefi", base=request.getfixturevalue("btrfs_image"))
+        box = shared_box(layout="switch", firmware="uefi", base=request.getfixturevalue("uefi_image")(recipe.BTRFS))
     else:
         box = shared_box(layout="switch", base=with_journal(tmp_path_factory.mktemp("image")))
     box.ssh("update-grub && sync", timeout=600)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.lab.box import Box, end_tree, until
-from tests.lab.conftest import MakeBox
+from tests.lab.conftest import LayerImage, MakeBox
+
+from lab import recipe
 
 PLAY = "playbooks/provision.yml"
 TRIAL = ("--tags", "cmdline")
@@ -27,9 +28,9 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def lab(shared_box: MakeBox, systemd_boot_image: Path) -> Iterator[Box]:
+def lab(shared_box: MakeBox, uefi_image: LayerImage) -> Iterator[Box]:
     """The box that this file works on."""
-    box = shared_box(layout="switch", firmware="uefi", base=systemd_boot_image)
+    box = shared_box(layout="switch", firmware="uefi", base=uefi_image(recipe.SYSTEMD_BOOT))
     box.first = box.ssh(ALL)  # type: ignore[attr-defined]
     yield box
 

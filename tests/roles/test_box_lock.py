@@ -60,6 +60,22 @@ def test_a_lock_is_held_released_and_taken_over(lock: ModuleType, monkeypatch: p
     assert lock.holder() == {} and "holder" not in _asks(lock, monkeypatch, "c")
 
 
+def test_a_released_lock_leaves_no_empty_folder(
+    lock: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    folder = tmp_path / "state"
+    monkeypatch.setattr(lock, "LOCK", str(folder / "provision.lock"))
+    _asks(lock, monkeypatch, "a")
+    _asks(lock, monkeypatch, "b", "released")
+    assert lock.holder()["token"] == "a"
+    _asks(lock, monkeypatch, "a", "released")
+    assert not folder.exists()
+    _asks(lock, monkeypatch, "a")
+    (folder / "receipt.json").touch()
+    _asks(lock, monkeypatch, "a", "released")
+    assert [path.name for path in folder.iterdir()] == ["receipt.json"]
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"token": null}', "x"])
 def test_a_damaged_lock_is_held_by_somebody(lock: ModuleType, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     Path(lock.LOCK).write_text(text)

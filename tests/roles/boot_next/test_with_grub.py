@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils.bootloader import BootloaderError, Why, grub_debian, proof
+from ansible.module_utils.bootloader import BootloaderError, Why, base, efi, grub_debian, proof
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import grub
@@ -107,3 +107,17 @@ def test_where_neither_can_the_refusal_names_both(box: Grub, monkeypatch: pytest
     with pytest.raises(BootloaderError, match=r"\binitrd\.img") as caught:
         loader(box).trial_refusal()
     assert caught.value.why is Why.NO_FILE
+
+
+@pytest.mark.parametrize(("kind", "says"), [("lvm", "LVM"), ("md", "mdraid")])
+def test_a_bios_box_with_boot_on_lvm_or_mdraid_is_refused(
+    box: Grub, monkeypatch: pytest.MonkeyPatch, kind: str, says: str,
+) -> None:  # fmt: skip
+    problem = base.mount_problem("/boot/grub", "21 1 253:0 / / rw - ext4 /dev/root rw\n", lambda _number: kind)
+    monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: problem)
+    assert loader(box).trial_refusal() is None, "the firmware boots it once"
+    monkeypatch.setattr(efi, "VARS", f"{box.folder}/none/")
+    before = box.state()
+    said = loader(box).trial_refusal()
+    assert (said.of_grub.why, said.of_firmware.why) == (Why.GRUB_CANNOT_WRITE, Why.NO_UEFI)
+    assert says in said.of_grub and box.state() == before

@@ -1,26 +1,42 @@
-"""A UEFI box whose root file system, with /boot, is btrfs: GRUB cannot forget a trial entry there, so the firmware
-boots the trial, once, by BootNext. One VM, in this order."""
+"""A UEFI box whose root file system, with /boot, is where GRUB reads and cannot write: it cannot forget a trial entry
+there, so the firmware boots the trial, once, by BootNext. One VM for each such place, in this order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lab import grub_cell as cell
 from tests.lab.box import Box
-from tests.lab.conftest import MakeBox
+from tests.lab.conftest import LayerImage, MakeBox
 
+from lab import recipe
+
+_TYPE = "lsblk -n -d -o TYPE $(findmnt -n -o SOURCE -T /boot/grub)"
+#: Layer -> (what asks the box where /boot/grub is and whether that is well, the answer).
+PLACES = {
+    recipe.BTRFS: ("findmnt -n -o FSTYPE -T /boot/grub", "btrfs"),
+    recipe.LVM: (f"{_TYPE} && vgck lab", "lvm"),
+    recipe.MDRAID: (f"{_TYPE} && mdadm --detail --test /dev/md0 >/dev/null", "raid1"),
+}
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def lab(shared_box: MakeBox, btrfs_image: Path) -> Iterator[Box]:
-    """The box that this file works on. What update-grub makes of its disks is known to the box alone."""
-    box = shared_box(layout="switch", firmware="uefi", base=btrfs_image)
+@pytest.fixture(scope="module", params=PLACES, ids=lambda layer: layer.name)
+def lab(request: pytest.FixtureRequest, shared_box: MakeBox, uefi_image: LayerImage) -> Iterator[Box]:
+    """The box that these tests work on. What update-grub makes of its disks is known to the box alone."""
+    box: Any = shared_box(layout="switch", firmware="uefi", base=uefi_image(request.param))
     box.ssh("update-grub && sync", timeout=600)
-    box.first = cell.files(box)  # type: ignore[attr-defined]
+    box.place = PLACES[request.param]
+    box.first = cell.files(box)
     yield box
+
+
+def assert_place(box: Any) -> None:
+    """The root file system is where it should be, and what that stands on is well."""
+    ask, answer = box.place
+    assert box.ssh(ask).strip() == answer
 
 
 def traces(box: Box) -> str:
@@ -30,7 +46,7 @@ def traces(box: Box) -> str:
 
 
 def test_grub_cannot_write_here(lab: Box) -> None:
-    assert lab.ssh("stat -f -c %T /boot/grub").strip() == "btrfs"
+    assert_place(lab)
     assert cell.acs(lab) == ["001d", "001d"], "the kernel should have turned ACS on"
     assert traces(lab) == ""
 
@@ -48,6 +64,7 @@ def test_a_second_run_changes_nothing(lab: Box) -> None:
 def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
     cell.a_panic_returns_by_itself(lab, cell.spec("rdinit=/nonexistent", "init=/nonexistent"))
     assert traces(lab) == ""
+    assert_place(lab)
 
 
 def test_rollback_restores_every_boot_file(lab: Box) -> None:
