@@ -30,15 +30,16 @@ from lab.bench import recover_trial, recover_vm
 
 Trial = dict[str, Any]
 _SCRIPT = Path(recover_trial.__file__)
+#: In seconds: what the watch may take beyond its limit.
+MORE = 2.0
 
 
 @dataclass(frozen=True)
 class Place:
-    """``run`` makes a trial of a fault. In seconds: the watch's limit there, and what it may take longer."""
+    """``run`` makes a trial of a fault. ``limit``: of the watch there, in seconds."""
 
     run: Callable[[str], Trial]
     limit: float
-    more: float
 
 
 def _parsed(fault: str, output: str, said: str) -> Trial:
@@ -65,8 +66,7 @@ def _namespaces(folder: Path) -> Iterator[Place]:
             done = box.run("python3", str(_SCRIPT), fault, seconds=3000)
             return _parsed(fault, done.stdout, done.stderr)
 
-        # A look waits 2 s for its answer, and a half until the next.
-        yield Place(run, 3.0, 4.5)
+        yield Place(run, 3.0)
 
 
 @contextlib.contextmanager
@@ -78,15 +78,15 @@ def _vm(folder: Path) -> Iterator[Place]:
             output = box.ssh(f"python3 /root/{_SCRIPT.name} {fault} 2>&1", check=False, timeout=3000)
             return _parsed(fault, output, output)
 
-        yield Place(run, 30.0, 2.0)
+        yield Place(run, 30.0)
 
 
 def missed(trial: Trial, place: Place) -> str:
     """What a trial did not do, or ""."""
     if trial["noticed"] is None or trial["served"] is None:
         return f"not noticed, or does not serve again: {trial.get('why', trial)}"
-    if trial["noticed"] > place.limit + place.more:
-        return f"noticed later than {place.limit:g} s + {place.more:g} s"
+    if trial["noticed"] > place.limit + MORE:
+        return f"noticed later than {place.limit:g} s + {MORE:g} s"
     if trial["answer"] != 200 or (trial["fault"] == "mute" and trial["health"] != 200):
         return f"an answer is {trial['answer']}, /health under the fault {trial['health']}"
     return "" if trial["evidence"] else "no evidence"
@@ -121,7 +121,7 @@ def _trials(place: Place, faults: list[str], given: argparse.Namespace, kept: li
             print(f"{time.strftime('%H:%M:%S')} {turn + 1} {fault}: noticed after {trial['noticed']} s, served after "
                   f"{trial['served']} s{', MISSED: ' if trial['missed'] else ''}{trial['missed']}", flush=True)
             if given.json:
-                document = {"vm": given.vm, "limit": place.limit, "more": place.more, "trials": kept}
+                document = {"vm": given.vm, "limit": place.limit, "more": MORE, "trials": kept}
                 Path(given.json).write_text(json.dumps(document, indent=1) + "\n")
 
 

@@ -8,7 +8,7 @@ import pytest
 from lab.bench.recover import Place, _parsed, missed, table
 
 GOOD = {"fault": "stop", "noticed": 31.0, "served": 90.0, "health": None, "answer": 200, "evidence": ["stall.json"]}
-PLACE = Place(lambda fault: {**GOOD, "fault": fault}, 30.0, 2.0)
+PLACE = Place(lambda fault: {**GOOD, "fault": fault}, 30.0)
 
 
 @pytest.mark.parametrize(("change", "good"), [
