@@ -7,6 +7,7 @@ import time
 from ..errors import ProbeError
 from ..host import Host
 from .codes import Code, Reason
+from .processes import process
 from .run import Phase, Run
 
 __all__ = ["Unit"]
@@ -34,10 +35,18 @@ class Unit:
         self._next = 0.0
 
     def run(self) -> Run:
-        if (now := time.monotonic()) >= self._next:
+        # The end of its process is the end of the unit, which is told at once and not up to 5 s later.
+        if (now := time.monotonic()) >= self._next or self._gone():
             self._next = now + _EVERY
             self._run = self._asked()
         return self._run
+
+    def _gone(self) -> bool:
+        run = self._run
+        if run.phase is not Phase.RUNS or not run.main:
+            return False
+        main = process(self._host, run.main)
+        return main is None or main.state in ("Z", "X")
 
     def _asked(self) -> Run:
         try:

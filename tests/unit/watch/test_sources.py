@@ -127,6 +127,25 @@ def _sources(host: _Host, sampler: Any = None, unit: str = "x.service") -> Sourc
     return Sources(host, target, sampler, None, None, Unit(host, unit))     # type: ignore[arg-type]
 
 
+def test_the_end_of_the_process_of_a_unit_is_told_at_once() -> None:
+    """systemd is asked every 5 s, and in between where the main process is gone or dead."""
+    host = _Host()
+    host.runs["systemctl"] = "ActiveState=active\nLoadState=loaded\nMainPID=77\n"
+    host.files["/proc/77/stat"] = b"77 (podman) S " + b"1 " * 50
+    unit = Unit(host, "x.service")      # type: ignore[arg-type]
+    assert unit.run().phase is Phase.RUNS
+    host.runs["systemctl"] = "ActiveState=failed\nLoadState=loaded\nMainPID=0\n"
+    assert unit.run().phase is Phase.RUNS, "not asked again so soon"
+    for dead in (b"77 (podman) Z " + b"1 " * 50, None):
+        again = Unit(host, "x.service")     # type: ignore[arg-type]
+        again._run, again._next = unit._run, unit._next
+        if dead is None:
+            del host.files["/proc/77/stat"]
+        else:
+            host.files["/proc/77/stat"] = dead
+        assert again.run().phase is Phase.ENDED
+
+
 def test_the_unit_and_the_processes_of_its_container() -> None:
     host = _Host()
     host.runs["systemctl"] = "ActiveState=active\nNRestarts=2\nControlGroup=/system.slice/x.service\nMainPID=5\n"
