@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 @click.command()
 @click.argument("target", metavar="[USER@]HOST", required=False)
-@click.option("--from", "source", metavar="PATH", help="Read a recording or a snapshot of the box, not a box.")
+@click.option("--from", "source", metavar="PATH", help="Read no box but a recording, a snapshot or pasted outputs.")
 @click.option("--name", metavar="NAME", help="What reports call the box; default: its own host name.")
 @click.option("-o", "--output", metavar="DIR", help="The inventory's new directory; default: inventory/NAME.")
 @click.option("--timeout", metavar="TIME", default="3m", show_default=True, help="How long HOST may take to answer.")

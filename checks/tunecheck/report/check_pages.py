@@ -89,8 +89,11 @@ def page(check: str) -> str:
     if check not in ids:
         if text := term(check) or _fact(check) or _code(check):
             return text
-        if judge := check_of_sentence(check):
+        if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
             return page(judge)
+        # "noacs": the value of a kernel parameter alone.
+        if len(words := [each for each in NAMES if each.upper().partition("=")[2] == check.upper()]) == 1:
+            return page(words[0])
         near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
             nearest(check.upper(), NAMES, 3, 0.65)
         naming = _naming(" ".join(check.split())) if not near else []

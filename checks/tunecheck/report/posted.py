@@ -9,7 +9,7 @@ from ..facts.snapshot import Snapshot
 from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
 from ..rules.pcie.smi_table import COSTS
 from ..util.text import and_more
-from .tree import square
+from .tree import in_place_of_tree, square
 
 __all__ = ["legend", "meanings", "posted_lines"]
 
@@ -22,7 +22,7 @@ def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list
     table."""
     posted, lines = snapshot.posted, list[str]()
     table = posted.table.value
-    if table is not None and (len(snapshot.topology.devices) < 2 or snapshot.topo_text.value is None):
+    if table is not None and (in_place_of_tree(snapshot) or snapshot.topo_text.value is None):
         lines += [f"{table.source}:", *square(len(table.labels), table.relations, width), ""]
         lines += [*(f"GPU{number} {bdf}" for number, bdf in enumerate(table.labels) if bdf)]
         lines += [""] if any(table.labels) else []

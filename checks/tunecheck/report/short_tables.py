@@ -13,7 +13,7 @@ from .posted import posted_lines
 from .short_tree import short_tree_lines
 from .style import Style, clipped, safe, wrap
 from .text_parts import head
-from .tree import square
+from .tree import in_place_of_tree, square
 
 __all__ = ["short_tables"]
 
@@ -28,7 +28,8 @@ def short_tables(verb: str, case: Case, style: Style) -> list[str]:
         snapshot = case.snapshot
         if snapshot.topology.accelerators.known or not snapshot.posted.anything:
             blocks.append(short_tree_lines(snapshot.topology, style.unicode))
-        blocks += [_matrix(snapshot.topology, style.width), _posted(case, style.width), short_path_lines(snapshot)]
+        matrix = [] if in_place_of_tree(snapshot) else _matrix(snapshot.topology, style.width)
+        blocks += [matrix, _posted(case, style.width), short_path_lines(snapshot)]
     lines = [*_fitted(head(verb, case), style), ""]
     for block in blocks:
         lines += [*_fitted(block, style), ""] if block else []

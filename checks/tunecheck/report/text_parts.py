@@ -12,7 +12,7 @@ from ..util.text import some
 from .grouping import Fold
 from .paths import path_lines
 from .style import Style, shown, with_fix
-from .tree import matrix_lines, tree_lines
+from .tree import in_place_of_tree, matrix_lines, tree_lines
 
 __all__ = ["counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head", "remedy_of",
            "skips", "summary", "whole_tables"]
@@ -41,7 +41,7 @@ def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
         told = _posted(case, style.width)
         if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
             lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
-        matrix = matrix_lines(case.snapshot.topology, style.width)
+        matrix = [] if in_place_of_tree(case.snapshot) else matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
         lines += told
         predicted = path_lines(case.snapshot)

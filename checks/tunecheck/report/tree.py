@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from ..facts.pci.pci import Device, bdf_key
 from ..facts.pci.topology import Topology
+from ..facts.snapshot import Snapshot
 from ..model.absence import Absence
 from ..parsers.pci.pcie_cap import generation
 
-__all__ = ["DRAWN", "acs_text", "grown", "idle", "link_text", "matrix_lines", "square", "tree_lines"]
+__all__ = ["DRAWN", "acs_text", "grown", "idle", "in_place_of_tree", "link_text", "matrix_lines", "square",
+           "tree_lines"]
 
 DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
 _IDLE = "now / at most: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
@@ -87,6 +89,12 @@ def acs_text(device: Device) -> str:
     if device.acs.value is None:
         return "no ACS"
     return f"ACS 0x{device.acs.value.ctl:04x}{' redirects' if device.acs.value.redirects else ''}"
+
+
+def in_place_of_tree(snapshot: Snapshot) -> bool:
+    """Whether the driver's table tells relations of which the PCI tree tells none."""
+    return snapshot.posted.table.value is not None and not any(
+        pair.relation.known for pair in snapshot.topology.pairs)
 
 
 def matrix_lines(topology: Topology, width: int) -> list[str]:

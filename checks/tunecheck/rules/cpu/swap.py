@@ -26,7 +26,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       evidence=(swaps.source,), absence=swaps.absence)
         return
     size, used = sum(area.size for area in swaps.value or ()), sum(area.used for area in swaps.value or ())
-    shown = f"{size >> 10} MiB of swap, {used >> 10} MiB in use, vm.swappiness {swappiness.value}"
+    shown = f"{size >> 10} MiB of swap, {used >> 10} MiB in use"
+    shown += f", vm.swappiness {swappiness.value}" if swappiness.value is not None else ""
     code, outcome, text = (("swap-active", "skip",
                             f"{shown}; information only: no limit is known that holds for every box") if size else
                            ("ok", "pass", "no swap is active"))

@@ -6,12 +6,14 @@ from collections.abc import Generator, Iterator
 
 from ...facts.pci.topology import Pair
 from ...facts.peer_paths import paths
+from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
 from ...spec.boards import board
 from ..check import TOPO, Check, Family, Heading
 from ..codes import MAYBE_ACCELERATOR, NO_PAIR, NOT_DECLARED
 from ..context import Case
+from ..nvidia.posted_gpus import given_names
 from .smi_table import absent_table, relations, undeclared
 
 CHECK = Check(
@@ -48,9 +50,16 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"others, is not known: {maybe[0].why}", "?", wanted or groups.inside or "")
         if not pairs:
             return
-    # One accelerator where groups are declared is a group that is too small, not nothing to judge.
-    if not case.snapshot.topology.devices and not absent_table(case):
+    devices, table = case.snapshot.topology.devices, case.snapshot.posted.table.value
+    blind = table is not None and len(table.labels) > 1 and not any(pair.relation.known for pair in pairs)
+    if blind or (not devices and not absent_table(case)):
+        # A list of devices that shows no relation takes nothing away from the driver's table.
         yield from relations(case, _ID)
+    elif not devices and len(given_names(case.snapshot)) > 1 and case.snapshot.posted.anything:
+        yield Finding(_ID, "relation-unknown", "pairs", "unknown", "effective", "how close the "
+                      f"{len(given_names(case.snapshot))} GPUs are is not known; add: nvidia-smi topo -m",
+                      absence=Absence.NOT_IN_IMPORT)
+    # One accelerator where groups are declared is a group that is too small, not nothing to judge.
     elif not pairs and not (groups.inside and case.snapshot.topology.devices):
         yield Finding(_ID, NO_PAIR, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
     elif groups.inside is not None:
