@@ -1,0 +1,38 @@
+"""A list of devices that shows no relation takes nothing away from the driver's table beside it; and GPUs that a text
+names are not "fewer than two"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported.machine import load_import
+from tunecheck.model.finding import Finding
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
+
+_LIST = "".join(f"{bus}:00.0 3D controller: NVIDIA Corporation Device 2bb5 (rev a1)\n" for bus in ("06", "07"))
+_TABLE = ("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \tPHB\t0-63\t0\t\tN/A\n"
+          "GPU1\tPHB\t X \t0-63\t0\t\tN/A\n")
+_GPUS = "".join(f"GPU {index}: NVIDIA GeForce RTX 5090 (UUID: GPU-{index + 1:08x}-0000-0000-0000-00000000000a)\n"
+                for index in (0, 1))
+
+
+def _relation(folder: Path, text: str) -> Finding:
+    (folder / "a.txt").write_text(text)
+    found = judge(Case(gather(load_import(str(folder / "a.txt")), None, True)), "preflight")
+    (relation,) = [each for each in found if each.id == "topo-relation"]
+    return relation
+
+
+@pytest.mark.parametrize("text", [_TABLE, _LIST + _TABLE, _TABLE + _LIST, _LIST.splitlines()[0] + "\n" + _TABLE])
+def test_the_table_is_judged_with_and_without_a_list(tmp_path: Path, text: str) -> None:
+    found = _relation(tmp_path, text)
+    assert (found.code, found.outcome, found.observed) == ("through-cpu", "warn", "PHB")
+
+
+def test_gpus_without_any_relation_are_unknown(tmp_path: Path) -> None:
+    found = _relation(tmp_path, _GPUS)
+    assert (found.code, found.outcome) == ("relation-unknown", "unknown") and "nvidia-smi topo -m" in found.text
