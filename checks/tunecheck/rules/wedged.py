@@ -32,7 +32,7 @@ _ADD = regex(r"[;,:] ?(?:add:? (?:the whole of: )?nvidia-smi[^;)]*|"
              r"(?:on the box run[:] )?sudo tunecheck \w+(?: --\w+)*)")
 #: Findings that say of a GPU that it is gone, where the driver may have said in an Xid what to do about it.
 _GONE = {
-    "nvml-answers": ("gpu-lost", GPU_NOT_LISTED),
+    "nvml-answers": ("gpu-lost", "gpu-no-answer", "gpu-not-opened", GPU_NOT_LISTED),
     "accelerator-count": ("does-not-answer", "left-since-boot", "not-in-tree", "not-in-driver"),
     "gpu-fallen-off": ("lost", "fell-off-bus"),
 }
