@@ -94,7 +94,7 @@ def _asked(login: Login, target: str, most: float) -> bytes:
         hosts = Path(folder, "hosts.yml")
         hosts.write_text(json.dumps({"all": {"hosts": {"box": variables}}}), encoding="utf-8")
         options = collect.Options(source="live", deadline=most, doing=(
-            f"init: reading {login.address} over ssh (up to {most:.0f} s); Ctrl-C ends it, and nothing is written"))
+            f"init: Ctrl-C ends it, and nothing is written; reads {login.address} over ssh (up to {most:.0f} s)"))
         collected = collect.collect(str(hosts), None, options, answers.append, (("box", "all"),))
     if collected.interrupted:
         raise KeyboardInterrupt

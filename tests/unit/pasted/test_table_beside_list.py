@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.refusing import refused
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.finding import Finding
+from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -36,3 +38,12 @@ def test_the_table_is_judged_with_and_without_a_list(tmp_path: Path, text: str) 
 def test_gpus_without_any_relation_are_unknown(tmp_path: Path) -> None:
     found = _relation(tmp_path, _GPUS)
     assert (found.code, found.outcome) == ("relation-unknown", "unknown") and "nvidia-smi topo -m" in found.text
+
+
+def test_a_table_that_a_narrow_window_broke_is_told_so(tmp_path: Path) -> None:
+    """Given again as it was, it would be refused again."""
+    wide = "\n".join(line.expandtabs(8) for line in _TABLE.splitlines())
+    broken = "\n".join(line[at:at + 40] for line in wide.splitlines() for at in range(0, len(line), 40))
+    (tmp_path / "a.txt").write_text(broken)
+    with refused(Damage.TOO_LITTLE, "nvidia-smi topo -m > topo.txt"):
+        load_import(str(tmp_path / "a.txt"))

@@ -75,6 +75,9 @@ _NOT_JUDGED = (
 _HINTS = (
     (regex(r"^[ \t]*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl):[ \t]*\S", re.MULTILINE),
      "lines of lspci without the devices that they are of; give all of it: sudo lspci -nnvvv"),
+    (regex(r"^[ \t]+GPU0[ \t]+GPU1\b", re.MULTILINE),
+     "a table of nvidia-smi topo -m whose lines are broken, as a narrow window does; give it as a file: nvidia-smi "
+     "topo -m > topo.txt"),
     (regex(r"^[ \t]*GPU\d{1,2}[ \t]+(?:(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS)\b[ \t]*){2}", re.MULTILINE),
      "rows of nvidia-smi topo -m without the line above them, which names the columns; give all of it: nvidia-smi topo "
      "-m"),
