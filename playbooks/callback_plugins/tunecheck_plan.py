@@ -164,8 +164,8 @@ class CallbackModule(CallbackBase):
         box, data, task = self._seen(result)
         output = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
         if not box.refused:     # what fails behind it only follows from it
-            said = str(data.get("msg") or output).strip() or f"a task failed and said nothing: {task.get_name()}"
-            box.refused = f"{said}{_not_started(data)}"
+            reason = str(data.get("msg") or output).strip() or f"a task failed and said nothing: {task.get_name()}"
+            box.refused = f"{reason}{_not_started(data)}"
             own = task.action.rpartition(".")[2] in ("fail", "assert") or ("rc" in data and "module_stderr" not in data)
             box.kept_out = output if not own and _KEPT_OUT.search(output) else ""
 

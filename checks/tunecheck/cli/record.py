@@ -33,13 +33,14 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     Host names, serial numbers, UUIDs, addresses and user names are replaced; passwords, tokens and other variables than
     those of CUDA and NCCL are never kept."""
     from ..facts.snapshot import gather
+    from ..host.bundle import is_recording
     from ..host.live import LiveHost
     from ..host.recording import RecordingHost
     from ..util.whole_file import PRIVATE, check_replaceable, emit, write_file
 
     usual, before = _name(None), ""
     if output != "-":
-        before = check_replaceable(output or usual, packed=True)
+        before = check_replaceable(output or usual, is_recording)
     elif sys.stdout.isatty():
         raise click.UsageError("standard output is a terminal; give a file: -o FILE")
     progress = _Progress()

@@ -32,7 +32,7 @@ from .absence_of_text import stored_reason
 from .answers import Answers
 from .base import Completed
 
-__all__ = ["MAGIC", "load", "pack"]
+__all__ = ["MAGIC", "is_recording", "load", "pack"]
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
@@ -130,6 +130,15 @@ def load(path: str) -> Answers:
         text = ("; a text that is packed with zstd has to be unpacked first: zstd -d"
                 if damage is Damage.NOT_TAR and packed.startswith(MAGIC) else "")
         raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}{text}", damage) from None
+
+
+def is_recording(path: str) -> bool:
+    """Return whether a usable recording is there."""
+    try:
+        load(path)
+    except UsageError:
+        return False
+    return True
 
 
 def unpack(packed: bytes) -> Answers:

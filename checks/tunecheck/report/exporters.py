@@ -28,8 +28,12 @@ def check_outputs(wanted: Mapping[str, str | None], record: str | None = None) -
     places = {f"--{kind}": place for kind, place in {**wanted, "record": record}.items() if place is not None}
     seen: dict[str, str] = {}
     for option, place in places.items():
-        if place != "-":
-            check_replaceable(place, packed=option == "--record")
+        if option == "--record":
+            from ..host.bundle import is_recording  # start-up time
+
+            check_replaceable(place, is_recording)
+        elif place != "-":
+            check_replaceable(place)
         same = place if place == "-" else str(Path(place).resolve())
         if same in seen and not place.startswith("/dev/"):
             where = "standard output" if place == "-" else place

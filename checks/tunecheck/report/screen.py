@@ -169,13 +169,13 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     whole = f"{label}: {fix}" if fix else ""
     long = len(fix_lines(whole, style)) if fix and briefly != whole else 0
 
-    def said(most: int) -> list[str]:
+    def sentences(most: int) -> list[str]:
         return [line for row in rows
                 for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, most)]
 
     # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
-    ways = [said(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
-    return _with_fixes(first.outcome, findings, ways, whole, briefly, style, said(_LIMITS[0][0]))
+    ways = [sentences(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
+    return _with_fixes(first.outcome, findings, ways, whole, briefly, style, sentences(_LIMITS[0][0]))
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:

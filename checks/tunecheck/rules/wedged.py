@@ -19,7 +19,6 @@ _KEEP = Remedy.typed("before the reboot keep the whole kernel log: `sudo dmesg`,
 _STUCK = {
     "hung-task": ("hung-in-driver", "cpu-stuck-in-driver", "cpu-stalled-in-driver"),
     "driver-stuck": ("hangs-in-driver",),
-    "trial-hang": ("wedged",),
 }
 #: Programs that open the driver, services that do, a module that is loaded or taken out, and a reset, which is one more
 #: call of the driver.

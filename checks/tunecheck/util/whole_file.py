@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import Misuse, UsageError
@@ -18,9 +19,8 @@ __all__ = ["PRIVATE", "check_replaceable", "check_writable", "emit", "removed", 
 PRIVATE = 0o600
 #: Open files of this process, and its terminal.
 _DESCRIPTORS = regex(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
-#: How files of this program begin: JSON, pages, JUnit, metrics; and recordings, packed by zstd, once by gzip.
+#: How the texts of this program begin: JSON, pages, JUnit, metrics.
 _TEXTS = (b"{", b"[", b"<!DOCTYPE html", b"<?xml", b"# HELP ", b"# TYPE ")
-_PACKED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 #: The name of this program stands in the beginning or the end of each text.
 _NAME, _PART = b"tunecheck", 1 << 20
 #: Every file that this process has written, for who interrupts it.
@@ -49,9 +49,10 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}", Misuse.UNWRITABLE)
 
 
-def check_replaceable(path: str, packed: bool = False) -> str:
+def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = None) -> str:
     """Refuse, as check_writable does, and also where the file that is there is none of this program's: it would be
-    lost. ``packed``: a recording goes there, else a text. Return when what is replaced was written, "" for nothing."""
+    lost. ``is_recording``: whether the file at a path is a recording, where one is written; else it is a text. Return
+    when what is replaced was written, "" for nothing."""
     check_writable(path)
     target = Path(path)
     try:
@@ -60,7 +61,7 @@ def check_replaceable(path: str, packed: bool = False) -> str:
         with target.open("rb") as stream:
             head = stream.read(_PART)
             stream.seek(max(0, target.stat().st_size - _PART))
-            ours = head.startswith(_PACKED) if packed else \
+            ours = is_recording(path) if is_recording else \
                 head.lstrip().startswith(_TEXTS) and _NAME in head + stream.read()
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(target.stat().st_mtime))
     except FileNotFoundError:
@@ -69,7 +70,7 @@ def check_replaceable(path: str, packed: bool = False) -> str:
         raise UsageError(f"{path}: is there and cannot be read ({error.strerror}), so it is not replaced; choose "
                          "another place", Misuse.ALREADY) from None
     if not ours:
-        kind = "no recording" if packed else "no report of tunecheck"
+        kind = "no recording of tunecheck" if is_recording else "no report of tunecheck"
         raise UsageError(f"{path}: is there and {kind}, so it is not replaced; choose another place, or remove it "
                          "first", Misuse.ALREADY)
     return when

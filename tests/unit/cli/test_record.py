@@ -138,12 +138,15 @@ def test_an_existing_file_is_replaced_in_one_step(machine: Machine) -> None:
 @pytest.mark.parametrize("args", [
     ("record", "-o"), ("topo", "--record"), ("snapshot", "--json"), ("pins", "--json"),
     *(("topo", option) for option in ("--json", "--html", "--junit"))], ids=" ".join)
-@pytest.mark.parametrize("content", ["notes about tunecheck\n", '{"of": "another program"}\n'])
+@pytest.mark.parametrize("content", [
+    b"notes about tunecheck\n", b'{"of": "another program"}\n', gzip.compress(b"a backup"),
+    zstandard.compress(b"another")],
+    ids=["text", "json", "gzip", "zstd"])
 def test_a_file_of_somebody_else_is_not_replaced_and_our_own_is(machine: Machine, args: tuple[str, ...],
-                                                                 content: str) -> None:
-    Path("x").write_text(content)
+                                                                 content: bytes) -> None:
+    Path("x").write_bytes(content)
     flaw, said = _fails(*args, "x")
-    assert flaw is Misuse.ALREADY and said.startswith("x: ") and Path("x").read_text() == content
+    assert flaw is Misuse.ALREADY and said.startswith("x: ") and Path("x").read_bytes() == content
     Path("x").write_text("")        # as mktemp leaves it
     for _ in range(2):
         assert not isinstance(CliRunner().invoke(cli, [*args, "x"]).exception, UsageError)

@@ -19,7 +19,7 @@ from ...parsers.pci.pci import BDF
 from ...parsers.text.bounds import MOST_GPUS, few
 from ...util.at_first_use import dataclass
 
-__all__ = ["Gpu", "Nvml", "cut_off", "name_of", "nvml", "said"]
+__all__ = ["Gpu", "Nvml", "cut_off", "name_of", "nvml", "shown_error"]
 
 _SOURCE = "NVML"
 _OLDER = f"{OLDER}: not in it: recorded by an earlier version"
@@ -43,7 +43,7 @@ def name_of(key: str) -> str:
     return _NAMES.get(key, key.replace("_", " "))
 
 
-def said(error: str) -> str:
+def shown_error(error: str) -> str:
     """Return NVML's error as nvidia-smi shows it, where its name is a verdict's word, too."""
     return "ERR!" if error == "UNKNOWN" else error
 
@@ -119,7 +119,7 @@ class Nvml:
                  if (why := next((each for each in map(nvml_reason, gpu.errors.values())
                                   if each.absence is Absence.LOST or cut_off(each)), None))]
         known = {who for who, _, _ in found}
-        found += [(gpu.bdf, Absence.FAILED.because(f"{said(gpu.errors[gpu.refused[0]])} in place of "
+        found += [(gpu.bdf, Absence.FAILED.because(f"{shown_error(gpu.errors[gpu.refused[0]])} in place of "
                                                    f"{', '.join(name_of(key) for key in gpu.refused)}"), False)
                   for gpu in self.gpus if len(gpu.refused) > 1 and gpu.bdf not in known]
         boards = [(who, nvml_reason(error)) for who, error in self.errors.items() if who.startswith("gpu ")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.nvidia.nvml import cut_off, name_of, said
+from ...facts.nvidia.nvml import cut_off, name_of, shown_error
 from ...model.finding import Finding
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..codes import GPU_LIST_INCOMPLETE, GPU_NOT_LISTED
@@ -84,5 +84,5 @@ def _troubles(case: Case, boards: set[str], named: set[str | None]) -> Iterator[
         if len(gpu.refused) == 1 and gpu.bdf not in named:
             key = gpu.refused[0]
             yield Finding(_ID, "value-refused", gpu.bdf, "warn", "effective",
-                          f"{gpu.bdf}: {said(gpu.errors[key])} in place of {name_of(key)}", gpu.errors[key],
+                          f"{gpu.bdf}: {shown_error(gpu.errors[key])} in place of {name_of(key)}", gpu.errors[key],
                           "an answer", (nvml.source,), SENSOR)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from ...facts.nvidia.nvml import Gpu, name_of, said
+from ...facts.nvidia.nvml import Gpu, name_of, shown_error
 from ...model.command import Command, run
 from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
@@ -71,7 +71,7 @@ def value(gpu: Gpu, key: str) -> Any:
     outcome = "skip" if fact.absence is Absence.NOT_SUPPORTED else "unknown"
     words = "has no such value" if outcome == "skip" else "gives no answer"
     raise Unread(NOT_SUPPORTED if outcome == "skip" else UNREAD, outcome,
-                 f"{words} for its {name_of(key)} ({said(str(fact.reason))})", f"NVML {key}", fact.absence)
+                 f"{words} for its {name_of(key)} ({shown_error(str(fact.reason))})", f"NVML {key}", fact.absence)
 
 
 def number(gpu: Gpu, key: str, most: int, least: int = 0) -> int:

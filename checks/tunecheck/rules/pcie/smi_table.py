@@ -98,6 +98,11 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
                           f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
                           f"{wanted} or closer", (table.source,))
         return
+    if case.spec.accelerators.groups.inside is not None:
+        yield Finding(check, "groups-unknown", "groups", "unknown", "effective", f"found in {table.source}: {seen}; "
+                      "the PCI tree tells which accelerators form a group, and is not given; add: sudo lspci -nnvvv",
+                      seen, "", (table.source,), absence=Absence.NOT_IN_IMPORT)
+        return
     far = list(undeclared(case, check, words, len(table.labels), f" in {table.source}", table.source))
     yield from far
     if not far:
