@@ -36,8 +36,8 @@ while True:
         kept.append(one)
         continue
     one.settimeout(5)
+    lines = one.makefile("rb")
     try:
-        lines = one.makefile("rb")
         assert lines.readline() == b"CLIENT PROTOCOL 2\\n"
         one.sendall(b"SERVER PROTOCOL 2\\n" if how != "odd" else b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
         assert lines.readline().startswith(b"TIMEOUT ")
@@ -52,6 +52,8 @@ while True:
         one.sendall(b"\\nthe end\\0\\n")
     except (OSError, AssertionError):
         pass
+    # Both: a socket stays open as long as its file is, and the end of an answer is the end of its connection.
+    lines.close()
     one.close()
 """
 
