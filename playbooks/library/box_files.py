@@ -21,6 +21,12 @@ options:
       mode: {description: Octal mode of a written file., type: str, default: "0644"}
       link_to: {description: Target of a symbolic link., type: str}
       state: {description: Whether it should be there., type: str, choices: [present, absent], default: present}
+  seen:
+    description:
+      - What M(box_info) read of the files in this play, under the box's lock. Where all of them are as they should be,
+        the box is not asked again. Only the action plugin of the same name uses it.
+    type: dict
+    default: {}
 attributes:
   check_mode: {support: full}
   diff_mode: {support: full}
@@ -35,10 +41,10 @@ written:
 
 import contextlib
 import os
-import stat
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.box_io import BoxIOError, link, read_text, remove, write_text
+from ansible.module_utils.box_io import BoxIOError, link, remove, write_text
+from ansible.module_utils.own_files import current
 
 FILE = {
     "path": {"type": "path", "required": True},
@@ -47,19 +53,6 @@ FILE = {
     "link_to": {"type": "str"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
-
-
-def current(path):
-    """Return what is at ``path`` as (kind, text or target, mode); kind is absent, link, file or other."""
-    try:
-        info = os.lstat(path)
-    except FileNotFoundError:
-        return "absent", "", 0
-    if stat.S_ISLNK(info.st_mode):
-        return "link", os.readlink(path), 0
-    if stat.S_ISREG(info.st_mode):
-        return "file", read_text(path), stat.S_IMODE(info.st_mode)
-    return "other", "", 0
 
 
 def wanted(entry):
@@ -96,7 +89,8 @@ def shown(state):
 
 def main():
     module = AnsibleModule(
-        argument_spec={"files": {"type": "list", "elements": "dict", "required": True, "options": FILE}},
+        argument_spec={"files": {"type": "list", "elements": "dict", "required": True, "options": FILE},
+                       "seen": {"type": "dict", "default": {}}},
         supports_check_mode=True,
     )
     changes, diffs = [], []

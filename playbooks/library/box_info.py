@@ -34,6 +34,12 @@ python: {description: "Newest suitable interpreter as {path, version}, or empty.
 installed: {description: Digest of the installed tunecheck, or empty., type: str, returned: always}
 receipt: {description: The receipt, or empty., type: dict, returned: always}
 trial: {description: Id of the trial that this boot is, or empty., type: str, returned: always}
+trial_open: {description: Whether this boot is a trial that nobody has committed., type: bool, returned: always}
+files:
+  description: >-
+    What stands at the paths of this project's own files (playbooks/module_utils/own_files.py), for M(box_files).
+  type: dict
+  returned: always
 trial_ended:
   description: >-
     How the last trial boot ended without a commit, as {trial_id, reason, at}, with empty texts where none did. The
@@ -60,7 +66,7 @@ import json
 import os
 import platform
 
-from ansible.module_utils import preconditions, trial_guard
+from ansible.module_utils import own_files, preconditions, trial_guard
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
@@ -143,6 +149,8 @@ def main():
         installed=read_text(STAMP).strip(),
         receipt=receipt,
         trial=trial,
+        trial_open=bool(trial and not trial_guard.confirmed()),
+        files=own_files.look(),
         trial_ended={"trial_id": ended.trial_id, "reason": ended.reason, "at": ended.at},
         identity=identity(),
         busy=busy,
