@@ -11,12 +11,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from ..util.at_first_use import dataclass, regex
 
-__all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "packages", "pieces", "release", "run",
-           "typed"]
+__all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "opens_driver", "packages", "pieces",
+           "release", "run", "typed"]
 
 #: Stand for what a person has to fill in: the name of a host, or of several, an old version of a package, the name of
 #: an inventory, and a file.
@@ -45,6 +46,11 @@ _AS_ROOT: dict[str, tuple[str, ...]] = {
     "dkms": ("autoinstall", "install", "remove"),
     "tunecheck": ("preflight", "host", "p2p", "allreduce", "record"),
 }
+#: Programs and services that open NVIDIA's driver, verbs of tunecheck that do, and tags of the play that do.
+_OPEN = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-fabricmanager", "nvidia-imex", "nvidia-ctk",
+         "nvidia-cdi", "dcgmi", "nv-hostengine")
+_VERBS = ("topo", "host", "driver", "runtime", "preflight", "p2p", "allreduce", "record")
+_TAGS = ("driver", "gpu", "runtime", "modules")
 _FIELD = regex(r"\{([a-z_]+)\}")
 _FILE = regex(r"/[A-Za-z0-9][A-Za-z0-9/._+-]{0,254}")
 
@@ -76,6 +82,22 @@ class Command:
     def shown(self) -> str:
         """The command as one line for a shell."""
         return shlex.join(self.argv)
+
+
+def opens_driver(argv: Sequence[str]) -> bool:
+    """Return whether this command opens NVIDIA's driver: asks it, loads it or takes it out, or restarts what holds it.
+    Reading of a log or of a unit's state does not."""
+    program, *words = argv[1:] if argv[0] == "sudo" else argv
+    if program in ("modprobe", "rmmod"):
+        return any(word.startswith("nvidia") for word in words)
+    if program == "tunecheck":
+        return "--from" not in words and any(word in _VERBS for word in words[:1])
+    if program == "ansible-playbook":
+        tags = [tag for option, value in pairwise(words) if option == "--tags" for tag in value.split(",")]
+        return any(tag in _TAGS for tag in tags)
+    if program == "systemctl":
+        return words[:1] != ["status"] and any(word.startswith(_OPEN) for word in words)
+    return program.startswith(_OPEN)
 
 
 def run(line: str, *words: str, where: Literal["box", "control"] = "box") -> Command:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from ..util.at_first_use import dataclass
-from .command import Command, pieces, typed
+from .command import Command, opens_driver, pieces, typed
 from .fact import Absence
 
 __all__ = ["AS_ROOT", "HUNG", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "Place", "Remedy", "exit_code", "worst"]
@@ -38,7 +38,8 @@ class Remedy:
     """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
     The way by hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is
     one. ``needs_reboot``: it has no effect before the box has booted again; of several ways, the first one counts.
-    ``as_root``: the only thing to do is to look again as root."""
+    ``as_root``: the only thing to do is to look again as root. ``words_open_driver``: not its
+    commands but its words ask for a reset, or for what only the driver answers."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
@@ -47,21 +48,23 @@ class Remedy:
     commands: tuple[Command, ...] = ()
     as_root: bool = False
     play_text: str = ""
+    words_open_driver: bool = False
 
     @classmethod
     def typed(cls, template: str, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
-              place: Place = Place.BOX, **values: str) -> Remedy:
+              place: Place = Place.BOX, words_open_driver: bool = False, **values: str) -> Remedy:
         """Make a remedy of our own sentence with its commands in back-ticks; see ``command.typed`` for ``{name}`` and
         its value."""
-        return cls.of(*typed(template, **values), ansible_tags=ansible_tags, needs_reboot=needs_reboot,
-                      place=place)
+        return cls.of(*typed(template, **values), ansible_tags=ansible_tags, needs_reboot=needs_reboot, place=place,
+                      words_open_driver=words_open_driver)
 
     @classmethod
     def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
-           place: Place = Place.BOX) -> Remedy:
+           place: Place = Place.BOX, words_open_driver: bool = False) -> Remedy:
         """Make a remedy of words and commands, in the order in which they are read."""
         return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
-                   place, tuple(part for part in parts if isinstance(part, Command)))
+                   place, tuple(part for part in parts if isinstance(part, Command)),
+                   words_open_driver=words_open_driver)
 
     @property
     def physical(self) -> bool:
@@ -79,6 +82,11 @@ class Remedy:
         boxes."""
         commands = tuple(each for each in self.commands if each.where == "control")
         return replace(self, text=self.play_text, commands=commands) if self.play_text else self
+
+    @property
+    def opens_driver(self) -> bool:
+        """Whether who follows it opens NVIDIA's driver, which nobody should while a process is stuck there."""
+        return self.words_open_driver or any(opens_driver(each.argv) for each in self.commands)
 
     @property
     def play(self) -> Command | None:

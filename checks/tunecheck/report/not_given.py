@@ -6,9 +6,9 @@ from collections import Counter
 
 from ..host.imported.outputs import output_for
 from ..model.absence import Absence
+from ..model.command import opens_driver
 from ..model.finding import Finding
 from ..rules.context import Case
-from ..rules.wedged import opens_driver
 from ..util.text import some
 from .text_parts import counted
 
@@ -33,7 +33,7 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> tuple
     names = counted(findings).split(", ")
     open_ = f"{len(findings)} could not be judged from these texts (-v says why): {some(names, _CHECKS)}"
     asked = Counter(command for finding in findings if (command := _command(case, finding))
-                    and not (stuck and opens_driver(command)))
+                    and not (stuck and opens_driver(command.split())))
     ranked = [command for command, _ in asked.most_common()]
     whole = "" if stuck else "all of it is in a recording: sudo tunecheck record"
     if not ranked:

@@ -10,7 +10,7 @@ from ..model.finding import Finding, Remedy
 from ..util.at_first_use import regex
 from .codes import GPU_NOT_LISTED
 
-__all__ = ["REBOOT", "in_one_order", "opens_driver", "stuck_in_driver"]
+__all__ = ["REBOOT", "in_one_order", "stuck_in_driver"]
 
 REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
 #: A reboot takes the kernel's log with it.
@@ -20,12 +20,6 @@ _STUCK = {
     "hung-task": ("hung-in-driver", "cpu-stuck-in-driver", "cpu-stalled-in-driver"),
     "driver-stuck": ("hangs-in-driver",),
 }
-#: Programs that open the driver, services that do, a module that is loaded or taken out, and a reset, which is one more
-#: call of the driver.
-_OPENS = regex(
-    r"nvidia-smi|nvidia-modprobe|nvidia-persistenced|nvidia-fabricmanager|nvidia-ctk|nvidia-cdi|dcgmi|"
-    r"(?:modprobe|rmmod)(?: -\S+)* nvidia|tunecheck (?:topo|host|driver|runtime|preflight|p2p|allreduce|record)\b|"
-    r"--tags (?:driver|gpu|runtime|modules)\b|\b(?:[Rr]eset|[Rr]estart) (?:the|it|all|nvidia)\b|(?:and|then) reset\b")
 #: What a text lacks, in the middle of a sentence.
 _ADD = regex(r"[;,:] ?(?:add:? (?:the whole of: )?nvidia-smi[^;)]*|"
              r"(?:on the box run[:] )?sudo tunecheck \w+(?: --\w+)*)")
@@ -44,11 +38,6 @@ def stuck_in_driver(findings: Sequence[Finding]) -> Finding | None:
     return next((each for each in findings if each.code in _STUCK.get(each.id, ())), None)
 
 
-def opens_driver(text: str) -> bool:
-    """Whether who follows this text opens the driver."""
-    return _OPENS.search(text.replace(REBOOT.text, "")) is not None
-
-
 def in_one_order(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings with remedies that do not contradict each other."""
     led = _led_by_driver(findings)
@@ -56,7 +45,7 @@ def in_one_order(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _after_reboot(finding: Finding) -> Finding:
-    opens = finding.remedy is not None and opens_driver(finding.remedy.text)
+    opens = finding.remedy is not None and finding.remedy.opens_driver
     remedy = finding.remedy if not opens else _KEEP if finding.id == "kernel-log-complete" else REBOOT
     text = _ADD.sub("", finding.text)
     return finding if remedy is finding.remedy and text == finding.text else replace(finding, text=text, remedy=remedy)

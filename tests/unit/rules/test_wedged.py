@@ -15,7 +15,7 @@ from tunecheck.report.style import Style
 from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
-from tunecheck.rules.wedged import REBOOT, in_one_order, opens_driver, stuck_in_driver
+from tunecheck.rules.wedged import REBOOT, in_one_order, stuck_in_driver
 
 #: Told apart from the code's own pattern on purpose.
 OPENS = re.compile(r"nvidia-smi|nvidia-persistenced|nvidia-modprobe|dcgmi|modprobe[^;,]* nvidia|gpu-reset|"
@@ -34,7 +34,7 @@ def _holds(case: Case, verb: str, imported: bool) -> None:
     findings = judge(case, verb)
     if stuck_in_driver(findings) is None:
         return
-    assert [each.id for each in findings if each.remedy and opens_driver(each.remedy.text)] == []
+    assert [each.id for each in findings if each.remedy and each.remedy.opens_driver] == []
     for style in (Style(), Style(width=80)):
         for verbose in (False, True):
             text = render(verb, case, findings, style, verbose, imported)
@@ -71,7 +71,7 @@ def test_an_xid_beside_a_hung_task_has_the_fix_of_the_hung_task(number: int) -> 
     snapshot = gather(build({"log": HEALTHY_LOG + XID.format(f"{number}, text") + HUNG}), None, True)
     findings = judge(Case(snapshot, None, False, None, None), "preflight")
     found = next(each for each in findings if each.code == f"xid-{number}")
-    assert found.remedy is not None and not opens_driver(found.remedy.text)
+    assert found.remedy is not None and not found.remedy.opens_driver
 
 
 def test_what_the_driver_asks_for_is_the_fix_of_every_finding_about_a_lost_gpu() -> None:

@@ -82,7 +82,7 @@ CATALOG: dict[int, XidEntry] = {
     60: XidEntry("video processor exception", "warn", _APP),
     61: XidEntry("PMU breakpoint", "warn", _NONE),
     62: XidEntry("PMU halted", "fail", _RESET),
-    63: XidEntry("row remapping recorded", "warn", "none now; reset the GPU when convenient, so that it takes effect"),
+    63: XidEntry("row remapping recorded", "warn", f"none now; when convenient {_RESET}, so that it takes effect"),
     64: XidEntry("row remapping failed", "fail", f"{_RESET}; if it comes back: have the board replaced"),
     66: XidEntry("illegal access by the driver", "warn", _LOOK),
     67: XidEntry("illegal access by the driver (verification)", "warn", _LOOK),
@@ -152,14 +152,15 @@ RECOVERY = {
     2: Recovery("reboot the host", True),
     3: Recovery("drain the peer-to-peer work from this GPU"),
     4: Recovery(f"drain the GPU, then {_RESET}"),
-    5: Recovery("restart nvidia-imex on every node of the IMEX domain"),
+    5: Recovery("on every node of the IMEX domain: `sudo systemctl restart nvidia-imex`"),
     6: Recovery("stop what uses the GPU, then power-cycle the host: the PCIe bus of the GPU needs a reset", True, True),
     7: Recovery("reboot the host", True),
 }
 
 
 class Advice(NamedTuple):
-    """What to do about one Xid, and the source that says so."""
+    """What to do about one Xid, and the source that says so. ``opens_driver``: it is a reset, or the application's
+    restart."""
 
     meaning: str
     severity: str
@@ -167,6 +168,7 @@ class Advice(NamedTuple):
     source: str
     reboot: bool = False
     physical: bool = False
+    opens_driver: bool = False
 
 
 def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Advice:
@@ -176,8 +178,12 @@ def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Adv
     said = SOURCE if code in CATALOG else f"{_TABLE} {code}"
     severity = "fail" if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text) else entry.severity
     if recovery is None:
-        return Advice(entry.meaning, severity, entry.action, said, entry.reboot, entry.physical)
+        return Advice(entry.meaning, severity, entry.action, said, entry.reboot, entry.physical, _opens(entry.action))
     number, words = recovery
     asked = RECOVERY.get(number, Recovery(f"what the driver calls {words}"))
     return Advice(entry.meaning, "warn" if number == 0 else severity, asked.action, f"Xid 154: {words}", asked.reboot,
-                  asked.physical)
+                  asked.physical, _opens(asked.action))
+
+
+def _opens(action: str) -> bool:
+    return action is _APP or "`" in action      # the commands of the table are a reset, and restarts of a service

@@ -46,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           f"nvcc is of CUDA {release}, which cannot compile for "
                           f"{name}", release, f"{wanted} or later", (source,), Remedy("install the CUDA toolkit "
                           f"{wanted} or later; the driver need not change where nvidia-smi shows that CUDA version or "
-                          "a higher one"))
+                          "a higher one", words_open_driver=True))
     elif needs:
         yield Finding(_ID, "ok", "nvcc", "pass", "configured",
                       f"nvcc of CUDA {release} compiles for {', '.join(needs)}",

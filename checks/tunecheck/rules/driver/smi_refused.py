@@ -33,14 +33,14 @@ _KINDS = {
     "no program": ("no-nvidia-smi", "nvidia-smi is not installed here",
                    Remedy("install the driver's utilities (Debian: nvidia-smi, Ubuntu: nvidia-utils-BRANCH, Fedora and "
                           "Rocky: nvidia-driver-cuda); in a container the toolkit brings it: "
-                          "--device nvidia.com/gpu=all")),
+                          "--device nvidia.com/gpu=all", words_open_driver=True)),
     "refused": ("nvml-does-not-start", "NVML does not start: the driver is loaded and gives an unknown error",
                 Remedy.typed(f"see {_LOG}; in a container, the device nodes were lost (a daemon-reload does that): "
                              "start it again, with CDI")),
     "lost": ("gpu-lost", "a GPU is lost: it does not answer on the bus", LOST),
     "no handle": ("gpu-not-opened", "the driver cannot open a GPU",
                   Remedy.typed(f"see {_LOG} (RmInitAdapter failed, Xid 79, GSP); then reset it or switch the machine "
-                               "off and on")),
+                               "off and on", words_open_driver=True)),
 }
 
 

@@ -31,7 +31,8 @@ _ID = CHECK.id
 _FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
               Place.MACHINE)
 _CODES = {"gone": "lost", "locked": "locked-up", "reset": "needs-reset"}
-_RESET = Remedy("stop what runs on the GPU and reset it; reboot the host where that does not help", (), True)
+_RESET = Remedy("stop what runs on the GPU and reset it; reboot the host where that does not help", (), True,
+                words_open_driver=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ CODES = {
 _ID = CHECK.id
 _CODES = {"adapter": "adapter-failed", "gsp": "gsp-failed", "wpr2": "wpr2-in-use", "probe": "probe-failed"}
 _RESET = Remedy.typed("look at what the kernel log says just before (`sudo journalctl -k -b -g nvrm`); reset the GPU, "
-                      "or power-cycle the host where that does not help", (), True)
+                      "or power-cycle the host where that does not help", (), True, words_open_driver=True)
 _RELEASE = Remedy("install a driver release that knows the board: a younger one for a new board, its legacy branch for "
                   "an old one; then reboot", (), True)
 _FIXES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...model.command import addresses
@@ -27,5 +28,6 @@ def remedy(log: KernelEvents, xid: Xid) -> Remedy:
     found, gpu = recommended(log, xid), f"{xid.gpu}.0"
     action = f"recommended: {found.action} ({found.source})"
     place = Place.MACHINE if found.physical else Place.BOX
-    return Remedy.typed(action, (), found.reboot, place, gpu=gpu) if addresses([gpu]) else \
-        Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), found.reboot, place)
+    return replace(Remedy.typed(action, (), found.reboot, place, gpu=gpu) if addresses([gpu]) else
+                   Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), found.reboot, place),
+                   words_open_driver=found.opens_driver)

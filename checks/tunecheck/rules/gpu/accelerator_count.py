@@ -37,7 +37,7 @@ _GONE = Remedy("where all of it is of the same boot, they left the bus: look for
 
 _LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`), then "
                      "reset or power-cycle; where the two texts are of different times, take both anew",
-                     place=Place.MACHINE)
+                     place=Place.MACHINE, words_open_driver=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

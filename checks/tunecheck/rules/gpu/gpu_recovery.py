@@ -36,7 +36,8 @@ _ACTIONS: dict[int, tuple[str, str, str, tuple[str | Command, ...]]] = {
         ("read it again",)),
     4: ("drain-and-reset-needed", "a drain and a reset", "end every program with peers", _RESET),
     7: ("system-reboot-needed", "a system reboot", "", ("reboot the host",)),
-    5: ("imex-recovery-needed", "a recovery of its IMEX domain", "", ("restart nvidia-imex on every node",)),
+    5: ("imex-recovery-needed", "a recovery of its IMEX domain", "",
+        typed("restart it on every node: `sudo systemctl restart nvidia-imex`")),
     6: ("bus-reset-needed", "a reset of its PCIe bus", "end every program that uses it", ("power-cycle the host",)),
 }
 

@@ -73,7 +73,7 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "mismatch": ("fail", "library and kernel module of the driver are of different versions", MISMATCH),
     "driver old": ("fail", "the driver is too old for the engine's CUDA",
                    Remedy("install a newer driver, or an image for an older CUDA (nvidia-smi shows the highest that "
-                          "the driver takes)")),
+                          "the driver takes)", words_open_driver=True)),
     "not ready": ("fail", "CUDA does not start (error 802): the driver waits until Fabric Manager has set NVLink up",
                   _FABRIC),
     "out of memory": ("warn", "the memory of a GPU did not suffice", _MEMORY),
