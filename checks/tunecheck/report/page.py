@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from .style import Style, safe, wrap
+from .style import NO_BREAK, Style, safe, wrap
 
 __all__ = ["TITLES", "blocks", "inline", "rendered"]
 
@@ -17,8 +17,6 @@ _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
 #: Programs whose commands in a page change something, so are copied: each with an argument. Root reads with some.
 _CHANGES = re.compile(r"(?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck)\b)|"
                       r"echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
-#: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
-_NO_BREAK = "\u2800"
 #: Columns that a line has beside code: its indent, and a bracket or full stop on each side.
 _BESIDE = 6
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
@@ -67,12 +65,12 @@ def _prose(content: str, width: int, hang: int, own_line: bool = True) -> list[s
         else:
             if lines and not words and not code:
                 part = part.lstrip(" .,;:)")
-            words += part.replace(" ", _NO_BREAK) if code and not message else part
+            words += part.replace(" ", NO_BREAK) if code and not message else part
     return lines + _reflowed(words, width, hang if not lines else 0)
 
 
 def _reflowed(words: str, width: int, hang: int) -> list[str]:
-    return [line.replace(_NO_BREAK, " ") for line in wrap(safe(f"  {words}"), width, hang)] if words.strip() else []
+    return [line.replace(NO_BREAK, " ") for line in wrap(safe(f"  {words}"), width, hang)] if words.strip() else []
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
