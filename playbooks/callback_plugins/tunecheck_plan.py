@@ -101,6 +101,7 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self._boxes, self._variables, self._frozen = {}, {}, False
         self._looks, self._mistyped, self._file = False, [], "site.yml"
+        self._unfinished = ""
 
     def v2_playbook_on_start(self, playbook):
         self._looks = os.path.basename(playbook._file_name) in _DECLARED_FOR
@@ -125,6 +126,7 @@ class CallbackModule(CallbackBase):
             raise SystemExit(2)
         if self._looks:     # before the first task: what a role holds later is no variable of the inventory
             self._looks = False
+            self._warn_of_guesses()
             try:
                 self._warn_of_slips(manager)
             except AnsibleError:
@@ -132,6 +134,20 @@ class CallbackModule(CallbackBase):
                 given = " ".join(f"-i {each}" for each in context.CLIARGS.get("inventory") or ())
                 self._display.warning("the inventory's variables cannot be read; the file and the line: "
                                       f"tunecheck spec show {given}".rstrip())
+
+    def _warn_of_guesses(self):
+        """Ansible reads no comments, so it is the files that are looked at."""
+        marked = []
+        for given in context.CLIARGS.get("inventory") or ():
+            found = _part(("tunecheck", "spec", "unfinished")).unfinished(given)
+            root = _shorter(given if os.path.isdir(given) else os.path.dirname(given) or ".")
+            marked += [os.path.normpath(os.path.join(root, place)) for place in found]
+        if marked:
+            count = f"{len(marked)} lines are" if len(marked) > 1 else "1 line is"
+            named = _part(("tunecheck", "util", "text")).some(marked, 6)
+            self._unfinished = (f"{count} still marked CHANGE ({named}); complete each one, then take its mark away")
+            if not context.CLIARGS.get("check"):
+                self._display.warning(f"the inventory is not complete: {self._unfinished}")
 
     def _warn_of_slips(self, manager):
         names = set()
@@ -230,6 +246,8 @@ class CallbackModule(CallbackBase):
         # A line that does not fit would be broken, and could not be pasted.
         undo = f"  undo it later: {_UNDO}{given} -l {name}"
         lines.append(undo if len(undo) <= 80 else f"  undo it later: {_UNDO} -l {name} and your -i")
+        if self._unfinished:
+            lines.append(f"  not complete: {self._unfinished}")
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
                                    "the same command without --check"))
         return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -111,6 +112,30 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
     assert (told in shown) is (locked == "integrity") and ("lockdown" in shown) is (locked == "integrity")
     assert len(done.stdout.partition("plan for box")[2].splitlines()) <= 10 + 2 * (locked == "integrity")
     assert all(len(line) <= 80 for line in done.stdout.partition("plan for box")[2].splitlines())
+
+
+@pytest.mark.parametrize(("lines", "says"), [
+    ({}, ""), ({"hosts.yml": 1}, "1 line is still marked CHANGE ({}/hosts.yml:2);"),
+    ({"hosts.yml": 1, "host_vars/box.yml": 2},
+     "3 lines are still marked CHANGE ({0}/hosts.yml:2, {0}/host_vars/box.yml:2, {0}/host_vars/box.yml:3);")])
+def test_lines_that_nobody_completed_are_named(tmp_path: Path, lines: dict[str, int], says: str) -> None:
+    """In the plan, and as a warning where nothing is planned: Ansible itself reads no comment."""
+    inventory = tmp_path / "inventory"
+    (inventory / "host_vars").mkdir(parents=True)
+    host = json.dumps({"all": {"hosts": {"box": {"ansible_python_interpreter": sys.executable}}}})
+    for name, text in (("hosts.yml", host), ("host_vars/box.yml", "some: value")):
+        (inventory / name).write_text("\n".join([text, *["# CHANGE: a guess"] * lines.get(name, 0)]) + "\n")
+    (tmp_path / "site.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "connection": "local",
+        "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": {}}}}]}]))
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(tmp_path / "site.yml"), "-i", str(inventory)]
+    for options in (["--check"], []):
+        done = subprocess.run([*argv, *options], cwd=ROOT, env=environment(COLUMNS="400"), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, check=False)
+        shown = " ".join((done.stdout.partition("plan for box")[2] if options else done.stderr).split())
+        where = min(str(inventory), os.path.relpath(inventory, ROOT), key=len)
+        assert done.returncode == 0 and ("marked CHANGE" in shown) is bool(lines), done.stderr
+        assert says.format(where) in shown, shown
 
 
 @pytest.mark.parametrize(("runs", "says"), [
