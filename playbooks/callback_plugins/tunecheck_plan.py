@@ -3,6 +3,7 @@ sentence with the next step. It only listens: nothing is asked of a box for it."
 
 from __future__ import annotations
 
+import atexit
 import errno
 import importlib.util
 import os
@@ -89,6 +90,7 @@ class Box:
         self.spec, self.info, self.trial, self.watchdog, self.bmc, self.locked = {}, {}, {}, {}, {}, "none"
         self.one_shot = ""
         self.changed, self.refused, self.kept_out, self.rebooting = [], "", "", False
+        self.holds_lock = False
 
 
 class CallbackModule(CallbackBase):
@@ -102,8 +104,10 @@ class CallbackModule(CallbackBase):
         self._boxes, self._variables, self._frozen = {}, {}, False
         self._looks, self._mistyped, self._file = False, [], "site.yml"
         self._unfinished = ""
+        self._process = os.getpid()
 
     def v2_playbook_on_start(self, playbook):
+        atexit.register(self._cut_off)
         self._looks = os.path.basename(playbook._file_name) in _DECLARED_FOR
         self._file = os.path.relpath(playbook._file_name)
         if self._looks:
@@ -169,6 +173,8 @@ class CallbackModule(CallbackBase):
             box.bmc = facts["boot_trial_bmc"]
         if "boot_trial_needs_reboot" in facts:
             box.trial = facts
+        if task.action.endswith("box_lock") and not context.CLIARGS.get("check"):
+            box.holds_lock = task.args.get("state") == "held"
         if task.action.endswith("box_info") and not box.info:
             box.info = data
         if data.get("changed") and task.get_name() not in box.changed:
@@ -189,6 +195,19 @@ class CallbackModule(CallbackBase):
         box, data, task = self._seen(result)
         box.kept_out = box.kept_out or str(data.get("msg") or "unreachable")
         box.rebooting = getattr(getattr(task, "_role", None), "_role_name", "") == "boot_trial"
+
+    def _cut_off(self):
+        """Say what is so where Ansible ended in the middle (Ctrl-C, SIGTERM): it then runs no `always` section, and
+        calls no callback."""
+        held = sorted(name for name, box in self._boxes.items() if box.holds_lock)
+        if not held or os.getpid() != self._process:        # a worker is a copy of this process
+            return
+        some = _part(("tunecheck", "util", "text")).some
+        self._show([f"The play was ended in the middle. Its lock is still on {some(held, 6)}, where the work may be "
+                    "half done.",
+                    "  next: run the same command again on this control node. It takes over its own lock at once and "
+                    "goes on; what is done changes nothing. A trial boot that nobody commits returns to its old entry "
+                    "by itself. More: docs/rollout.md"])
 
     def v2_playbook_on_stats(self, stats):
         for name, box in sorted(self._boxes.items()):
