@@ -82,7 +82,10 @@ def test_brackets_that_a_page_opens_are_closed(check: str) -> None:
 @pytest.mark.parametrize(("markdown", "shown"), [
     ("# a\n\n## What\nIt is `x` and **bold**\nand [a page](docs/p.md).\n",
      "a: sum\n\nWhat is checked\n  It is x and bold and a page (docs/p.md).\n"),
-    ("| a | b |\n|---|---|\n| GNS | the model |\n", "  a: b\n  GNS: the model\n"),
+    ("| a | b |\n|---|---|\n| GNS | the `model` |\n\ntext\n", "  a    b\n  GNS  the model\n\n  text\n"),
+    ("| a | b | c |\n|---|---|---|\n| GNS | the model | " + "word " * 16 + "|\n",
+     "  a: b; c\n  GNS: the model; word word word word word word word word word word word word\n"
+     "      word word word word\n"),
     ("- one\n  goes on\n- `*.p` two\n\n1. three\n", "  - one goes on\n  - *.p two\n\n  1. three\n"),
     ("```\n$ a  b\n```\ntext\n", "    $ a  b\n  text\n"),
     ("```\nopen\n", "    open\n"),
