@@ -14,6 +14,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .model import Answer, AuditHead, Seen
 from .overlap import Beside
+from .scope import FILES, LIMIT
 from .store.sanitize import plain
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RESUME_S", "Done", "Source", "audit"]
 
-_FILES, _SPEC = "files of ", ("box_spec", "box_spec_host")
+_SPEC = ("box_spec", "box_spec_host")
 #: An audit that was cut off longer ago is not taken up: its first hosts would be from another day.
 RESUME_S = 6 * 3600.0
 
@@ -52,7 +53,7 @@ class Source:
         if limit.startswith("@"):
             limit = f"@{_place(limit[1:])}"
         parts = [inventory if "," in inventory or not inventory else _place(inventory),
-                 f"limit {limit}" if limit else "", f"{_FILES}{_place(self.folder.path)}" if self.folder else ""]
+                 f"{LIMIT}{limit}" if limit else "", f"{FILES}{_place(self.folder.path)}" if self.folder else ""]
         return plain(", ".join(part for part in parts if part), 2000)
 
     def asked(self) -> tuple[tuple[tuple[str, str], ...], dict[str, dict[str, Any]]]:
@@ -166,7 +167,7 @@ def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[S
     and where nothing in a new folder is a snapshot."""
     if source.folder is None or source.inventory is not None:
         return source, ()
-    carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(_FILES)]
+    carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(FILES)]
     last = next((head for head in reversed(carried) if head.scope == source.scope), None)
     before: dict[str, str] = {}
     if last is not None:

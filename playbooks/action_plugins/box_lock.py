@@ -30,6 +30,14 @@ def started(pid):
         return None
 
 
+#: What to do about a lock: of a play that runs on this control node, and of one that nobody can look at from here.
+_HERE = ("That play still runs here: wait for it to end, or end it (Ctrl-C where it runs, or kill %s). Then run the "
+         "same command again: it takes over the lock at once")
+_ELSEWHERE = ("The lock has no time limit: it is released when that play ends, so wait for it. If that play was ended "
+              "in the middle (Ctrl-C), run its command again on its own control node, which takes over the lock at "
+              "once. If its control node is gone, run here again with -e box_lock_steal=%s")
+
+
 class ActionModule(ActionBase):
     """Take, take over or release the box's lock on behalf of this ansible-playbook run."""
 
@@ -57,8 +65,8 @@ class ActionModule(ActionBase):
         result.update(answer)
         if held_by:
             result["failed"] = True
-            result["msg"] = (
-                "another play works on this box: held by %s since %s. Wait for it to end. If that play is dead (its "
-                "control node is gone), run again with -e box_lock_steal=%s"
-                % (held_by.get("who"), held_by.get("since"), held_by.get("token")))
+            here = held_by.get("control") == owner["control"]
+            result["msg"] = "another play works on this box: held by %s since %s. Nothing was written. %s" % (
+                held_by.get("who"), held_by.get("since"), (_HERE if here else _ELSEWHERE) % held_by.get(
+                    "pid" if here else "token"))
         return result

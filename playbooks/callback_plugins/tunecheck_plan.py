@@ -3,6 +3,7 @@ sentence with the next step. It only listens: nothing is asked of a box for it."
 
 from __future__ import annotations
 
+import atexit
 import errno
 import importlib.util
 import os
@@ -89,6 +90,7 @@ class Box:
         self.spec, self.info, self.trial, self.watchdog, self.bmc, self.locked = {}, {}, {}, {}, {}, "none"
         self.one_shot = ""
         self.changed, self.refused, self.kept_out, self.rebooting = [], "", "", False
+        self.holds_lock = False
 
 
 class CallbackModule(CallbackBase):
@@ -101,8 +103,11 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self._boxes, self._variables, self._frozen = {}, {}, False
         self._looks, self._mistyped, self._file = False, [], "site.yml"
+        self._unfinished = ""
+        self._process = os.getpid()
 
     def v2_playbook_on_start(self, playbook):
+        atexit.register(self._cut_off)
         self._looks = os.path.basename(playbook._file_name) in _DECLARED_FOR
         self._file = os.path.relpath(playbook._file_name)
         if self._looks:
@@ -125,6 +130,7 @@ class CallbackModule(CallbackBase):
             raise SystemExit(2)
         if self._looks:     # before the first task: what a role holds later is no variable of the inventory
             self._looks = False
+            self._warn_of_guesses()
             try:
                 self._warn_of_slips(manager)
             except AnsibleError:
@@ -132,6 +138,20 @@ class CallbackModule(CallbackBase):
                 given = " ".join(f"-i {each}" for each in context.CLIARGS.get("inventory") or ())
                 self._display.warning("the inventory's variables cannot be read; the file and the line: "
                                       f"tunecheck spec show {given}".rstrip())
+
+    def _warn_of_guesses(self):
+        """Ansible reads no comments, so it is the files that are looked at."""
+        marked = []
+        for given in context.CLIARGS.get("inventory") or ():
+            found = _part(("tunecheck", "spec", "unfinished")).unfinished(given)
+            root = _shorter(given if os.path.isdir(given) else os.path.dirname(given) or ".")
+            marked += [os.path.normpath(os.path.join(root, place)) for place in found]
+        if marked:
+            count = f"{len(marked)} lines are" if len(marked) > 1 else "1 line is"
+            named = _part(("tunecheck", "util", "text")).some(marked, 6)
+            self._unfinished = (f"{count} still marked CHANGE ({named}); complete each one, then take its mark away")
+            if not context.CLIARGS.get("check"):
+                self._display.warning(f"the inventory is not complete: {self._unfinished}")
 
     def _warn_of_slips(self, manager):
         names = set()
@@ -153,6 +173,8 @@ class CallbackModule(CallbackBase):
             box.bmc = facts["boot_trial_bmc"]
         if "boot_trial_needs_reboot" in facts:
             box.trial = facts
+        if task.action.endswith("box_lock") and not context.CLIARGS.get("check"):
+            box.holds_lock = task.args.get("state") == "held"
         if task.action.endswith("box_info") and not box.info:
             box.info = data
         if data.get("changed") and task.get_name() not in box.changed:
@@ -173,6 +195,19 @@ class CallbackModule(CallbackBase):
         box, data, task = self._seen(result)
         box.kept_out = box.kept_out or str(data.get("msg") or "unreachable")
         box.rebooting = getattr(getattr(task, "_role", None), "_role_name", "") == "boot_trial"
+
+    def _cut_off(self):
+        """Say what is so where Ansible ended in the middle (Ctrl-C, SIGTERM): it then runs no `always` section, and
+        calls no callback."""
+        held = sorted(name for name, box in self._boxes.items() if box.holds_lock)
+        if not held or os.getpid() != self._process:        # a worker is a copy of this process
+            return
+        some = _part(("tunecheck", "util", "text")).some
+        self._show([f"The play was ended in the middle. Its lock is still on {some(held, 6)}, where the work may be "
+                    "half done.",
+                    "  next: run the same command again on this control node. It takes over its own lock at once and "
+                    "goes on; what is done changes nothing. A trial boot that nobody commits returns to its old entry "
+                    "by itself. More: docs/rollout.md"])
 
     def v2_playbook_on_stats(self, stats):
         for name, box in sorted(self._boxes.items()):
@@ -230,6 +265,8 @@ class CallbackModule(CallbackBase):
         # A line that does not fit would be broken, and could not be pasted.
         undo = f"  undo it later: {_UNDO}{given} -l {name}"
         lines.append(undo if len(undo) <= 80 else f"  undo it later: {_UNDO} -l {name} and your -i")
+        if self._unfinished:
+            lines.append(f"  not complete: {self._unfinished}")
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
                                    "the same command without --check"))
         return lines

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +115,85 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
     assert (told in shown) is (locked == "integrity") and ("lockdown" in shown) is (locked == "integrity")
     assert len(done.stdout.partition("plan for box")[2].splitlines()) <= 10 + 2 * (locked == "integrity")
     assert all(len(line) <= 80 for line in done.stdout.partition("plan for box")[2].splitlines())
+
+
+@pytest.mark.parametrize(("lines", "says"), [
+    ({}, ""), ({"hosts.yml": 1}, "1 line is still marked CHANGE ({}/hosts.yml:2);"),
+    ({"hosts.yml": 1, "host_vars/box.yml": 2},
+     "3 lines are still marked CHANGE ({0}/hosts.yml:2, {0}/host_vars/box.yml:2, {0}/host_vars/box.yml:3);")])
+def test_lines_that_nobody_completed_are_named(tmp_path: Path, lines: dict[str, int], says: str) -> None:
+    """In the plan, and as a warning where nothing is planned: Ansible itself reads no comment."""
+    inventory = tmp_path / "inventory"
+    (inventory / "host_vars").mkdir(parents=True)
+    host = json.dumps({"all": {"hosts": {"box": {"ansible_python_interpreter": sys.executable}}}})
+    for name, text in (("hosts.yml", host), ("host_vars/box.yml", "some: value")):
+        (inventory / name).write_text("\n".join([text, *["# CHANGE: a guess"] * lines.get(name, 0)]) + "\n")
+    (tmp_path / "site.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "connection": "local",
+        "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": {}}}}]}]))
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(tmp_path / "site.yml"), "-i", str(inventory)]
+    for options in (["--check"], []):
+        done = subprocess.run([*argv, *options], cwd=ROOT, env=environment(COLUMNS="400"), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, check=False)
+        shown = " ".join((done.stdout.partition("plan for box")[2] if options else done.stderr).split())
+        where = min(str(inventory), os.path.relpath(inventory, ROOT), key=len)
+        assert done.returncode == 0 and ("marked CHANGE" in shown) is bool(lines), done.stderr
+        assert says.format(where) in shown, shown
+
+
+@pytest.mark.parametrize(("released", "options", "said"), [
+    (False, (), True), (True, (), False), (False, ("--check",), False)])
+def test_a_play_that_is_ended_in_the_middle_says_where_its_lock_is(
+    tmp_path: Path, released: bool, options: tuple[str, ...], said: bool,
+) -> None:  # fmt: skip
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library/box_lock.py").write_text(
+        "from ansible.module_utils.basic import AnsibleModule\n"
+        "AnsibleModule({'state': {}, 'owner': {'type': 'dict'}, 'steal': {}}, supports_check_mode=True).exit_json()\n")
+    states = ("held", "released") if released else ("held",)
+    tasks: list[dict[str, object]] = [{"box_lock": {"state": state}} for state in states]
+    begun = tmp_path / "begun"
+    (tmp_path / "play.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "connection": "local",
+        "tasks": [*tasks, {"command": f"sh -c 'touch {begun}; exec sleep 60'", "check_mode": False}]}]))
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"box": {
+        "ansible_python_interpreter": sys.executable}}}}))
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(tmp_path / "play.yml"), "-i",
+            str(tmp_path / "hosts.json"), *options]
+    with subprocess.Popen(argv, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, start_new_session=True) as running:
+        until = time.monotonic() + 60
+        while not begun.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)
+        shown, _ = running.communicate(timeout=60)
+    assert begun.exists() and running.returncode not in (0, None), shown
+    words = " ".join(shown.split())
+    assert words.count("Its lock is still on box, where") == said, shown
+    assert ("next: run the same command again on this control node" in words) is said
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_play_that_is_refused_for_a_lock_says_how_it_ends(tmp_path: Path, here: bool) -> None:
+    """Another control node's play cannot be looked at, so only its lock's token ends that; one of this node can."""
+    spec = importlib.util.spec_from_file_location("box_lock_action", ROOT / "playbooks/action_plugins/box_lock.py")
+    assert spec is not None and spec.loader is not None
+    plugin = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(plugin)
+    holder = {"who": "eve", "since": "now", "token": "abc", "pid": os.getpid(), "started": plugin.started(os.getpid()),
+              "control": plugin.control_node() if here else "another"}
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library/box_lock.py").write_text(
+        "from ansible.module_utils.basic import AnsibleModule\n"
+        "AnsibleModule({'state': {}, 'owner': {'type': 'dict'}, 'steal': {}}, supports_check_mode=True)."
+        f"exit_json(holder={holder!r})\n")
+    (tmp_path / "play.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "connection": "local",
+        "tasks": [{"box_lock": {"state": "held"}}]}]))
+    done = play(tmp_path, str(tmp_path / "play.yml"), {"ansible_python_interpreter": sys.executable})
+    assert done.returncode == 2 and "held by eve since now" in done.stdout, done.stdout
+    assert ("-e box_lock_steal=abc" in done.stdout, f"kill {os.getpid()})" in done.stdout) == (not here, here)
+    assert "Its lock is still on" not in done.stdout
 
 
 @pytest.mark.parametrize(("runs", "says"), [

@@ -8,7 +8,7 @@ only where it is such a name, and then as one word. Everything else stays in the
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -16,13 +16,14 @@ from typing import Literal
 
 from ..util.at_first_use import dataclass, regex
 
-__all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "opens_driver", "packages", "pieces",
-           "release", "run", "typed"]
+__all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "of_inventory", "opens_driver",
+           "packages", "pieces", "release", "run", "typed"]
 
 #: Stand for what a person has to fill in: the name of a host, or of several, an old version of a package, the name of
 #: an inventory, and a file.
 HOST = "HOST"
 _HOSTS = "HOSTS"
+_INVENTORY = "inventory/NAME"
 _FILL_IN = (HOST, _HOSTS, "OLD", "NAME", "FILE")
 #: So many hosts are named in one command.
 _NAMED = 10
@@ -164,11 +165,23 @@ def pieces(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Comman
 
 def limited(text: str, commands: Sequence[Command], hosts: Sequence[str]) -> tuple[str, tuple[Command, ...]]:
     """Return the same text and commands for other hosts: each play that has a limit (-l) is limited to these."""
+    return _each_with(text, commands, "-l", lambda _: _limit(hosts))
+
+
+def of_inventory(text: str, commands: Sequence[Command], path: str) -> tuple[str, tuple[Command, ...]]:
+    """Return the same text and commands where the inventory is known: each play whose inventory a person would have to
+    fill in is of this one."""
+    return _each_with(text, commands, "-i", lambda given: path if given == _INVENTORY else given)
+
+
+def _each_with(text: str, commands: Sequence[Command], option: str,
+               value: Callable[[str], str]) -> tuple[str, tuple[Command, ...]]:
+    """Return both with another value of this option in each play that has it."""
     said, changed = [], []
     for part, each in pieces(text, commands):
-        if each is not None and each.where == "control" and "-l" in each.argv[:-1]:
-            at = each.argv.index("-l") + 1
-            each = replace(each, argv=(*each.argv[:at], _limit(hosts), *each.argv[at + 1:]))
+        if each is not None and each.where == "control" and option in each.argv[:-1]:
+            at = each.argv.index(option) + 1
+            each = replace(each, argv=(*each.argv[:at], value(each.argv[at]), *each.argv[at + 1:]))
             part = each.shown
         said.append(part)
         changed += [each] if each is not None else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 from ..host.imported.outputs import output_for
 from ..model.absence import Absence
@@ -12,13 +13,24 @@ from ..rules.context import Case
 from ..util.text import some
 from .text_parts import counted
 
-__all__ = ["is_missing", "not_given"]
+__all__ = ["NotGiven", "is_missing", "not_given"]
 
 #: How many commands are named of those that would tell more.
 _NAMED = 3
 #: How many checks are named of those that were not judged.
 _CHECKS = 8
+_RECORD = "sudo tunecheck record"
 _PCI, _BYTES, _LOG = "/sys/bus/pci/devices/", "sudo lspci -xxxx", "sudo dmesg"
+
+
+class NotGiven(NamedTuple):
+    """``text``: what is left open; ``fix``: which outputs to add, and ``briefly`` the one that tells most;
+    ``commands``: those of both."""
+
+    text: str
+    fix: str
+    briefly: str
+    commands: tuple[str, ...]
 
 
 def is_missing(finding: Finding) -> bool:
@@ -26,23 +38,25 @@ def is_missing(finding: Finding) -> bool:
     return finding.outcome == "unknown" and finding.absence is Absence.NOT_IN_IMPORT
 
 
-def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> tuple[str, str]:
-    """Return two sentences: what these findings leave open, and what to add: first the one command that tells most, up
-    to two more behind it; the rest is in a recording. ``stuck``: a process is stuck in the driver, so nothing is asked
-    for that opens it."""
+def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGiven:
+    """Return what these findings leave open, and what to add: first the one command that tells most, up to two more
+    behind it; the rest is in a recording. ``stuck``: a process is stuck in the driver, so nothing is asked for that
+    opens it."""
     names = counted(findings).split(", ")
     open_ = f"{len(findings)} could not be judged from these texts (-v says why): {some(names, _CHECKS)}"
     asked = Counter(command for finding in findings if (command := _command(case, finding))
                     and not (stuck and opens_driver(command.split())))
     ranked = [command for command, _ in asked.most_common()]
-    whole = "" if stuck else "all of it is in a recording: sudo tunecheck record"
+    whole = "" if stuck else f"all of it is in a recording: {_RECORD}"
     if not ranked:
-        return open_, whole
+        return NotGiven(open_, whole, whole, (_RECORD,))
     # A log's lines tell what went wrong; that nothing did, no text of a log tells.
     tells = "shows what went wrong for" if ranked[0] == _LOG else "tells"
-    first = f"add the output of: {ranked[0]} ({tells} {asked[ranked[0]]} of them)"
+    add = f"add the output of: {ranked[0]}"
+    first = f"{add} ({tells} {asked[ranked[0]]} of them)"
     more = f"; then: {', '.join(ranked[1:_NAMED])}" if len(ranked) > 1 else ""
-    return open_, f"{first}{more}{'; ' * bool(whole)}{whole}"
+    return NotGiven(open_, f"{first}{more}{'; ' * bool(whole)}{whole}", f"{add}{'; ' * bool(whole)}{whole}",
+                    (*ranked[:_NAMED], _RECORD))
 
 
 def _command(case: Case, finding: Finding) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 
-from .style import Style, safe, wrap
+from .style import NO_BREAK, Style, safe, wrap
 
-__all__ = ["TITLES", "blocks", "inline", "rendered"]
+__all__ = ["TITLES", "blocks", "inline", "rendered", "sentence_of"]
 
 TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you see", "Right": "What good looks like",
           "How to fix": "How to fix", "Codes": "Codes in JSON"}
@@ -17,10 +17,10 @@ _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
 #: Programs whose commands in a page change something, so are copied: each with an argument. Root reads with some.
 _CHANGES = re.compile(r"(?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck)\b)|"
                       r"echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
-#: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
-_NO_BREAK = "\u2800"
 #: Columns that a line has beside code: its indent, and a bracket or full stop on each side.
 _BESIDE = 6
+#: Between the cells of a row.
+_CELL = "\t"
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
@@ -28,7 +28,11 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     """Return the page for a terminal, ending in a newline. ``summary``: one plain sentence behind the title."""
     width = min(style.width or 80, _MOST)
     lines: list[str] = []
-    for kind, content in blocks(text):
+    table: list[str] = []
+    for kind, content in [*blocks(text), ("", "")]:
+        if table and kind != "row":
+            lines += _table(table, width, style)
+            table = []
         if kind == "title":
             title = _plain(f"{content}: {summary}" if summary else content)
             lines += [_bold(line, style) for line in wrap(safe(title), width)]
@@ -41,7 +45,7 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
         elif kind == "item":
             lines += _prose(content, width, 2)
         elif kind == "row":
-            lines += _prose(content, width, 4, own_line=False)
+            table.append(content)
         elif kind == "blank":
             lines += [""] if lines and lines[-1] else []
         else:
@@ -49,6 +53,24 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     while lines and not lines[-1]:
         lines.pop()
     return "\n".join(_single(lines)) + "\n"
+
+
+def _table(rows: list[str], width: int, style: Style) -> list[str]:
+    """Return a table in columns where each of its rows fits into a line, else each row as a sentence."""
+    cells = [[safe(_plain(cell)) for cell in row.split(_CELL)] for row in rows]
+    if len({len(row) for row in cells}) == 1:
+        wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  " + "  ".join(f"{cell:<{size}}" for cell, size in zip(row, wide, strict=True)).rstrip()
+                 for row in cells]
+        if max(map(len, lines)) <= width:
+            return [_bold(lines[0], style), *lines[1:]]
+    return [line for row in rows for line in _prose(sentence_of(row), width, 4, own_line=False)]
+
+
+def sentence_of(row: str) -> str:
+    """Return a block of the kind "row" as one sentence."""
+    first, *others = row.split(_CELL)
+    return f"{first}: {'; '.join(others)}"
 
 
 def _prose(content: str, width: int, hang: int, own_line: bool = True) -> list[str]:
@@ -67,17 +89,17 @@ def _prose(content: str, width: int, hang: int, own_line: bool = True) -> list[s
         else:
             if lines and not words and not code:
                 part = part.lstrip(" .,;:)")
-            words += part.replace(" ", _NO_BREAK) if code and not message else part
+            words += part.replace(" ", NO_BREAK) if code and not message else part
     return lines + _reflowed(words, width, hang if not lines else 0)
 
 
 def _reflowed(words: str, width: int, hang: int) -> list[str]:
-    return [line.replace(_NO_BREAK, " ") for line in wrap(safe(f"  {words}"), width, hang)] if words.strip() else []
+    return [line.replace(NO_BREAK, " ") for line in wrap(safe(f"  {words}"), width, hang)] if words.strip() else []
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
     """Return (kind, text) of each block of a page, in order. Kinds: title, heading, text, item, row, code, blank. An
-    item begins with its mark."""
+    item begins with its mark; sentence_of() says a row."""
     found: list[tuple[str, str]] = []
     code: list[str] | None = None
     fresh = True
@@ -98,7 +120,7 @@ def blocks(text: str) -> list[tuple[str, str]]:
         elif line.startswith("|"):
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
             if not all(set(cell) <= set("-: ") for cell in cells):
-                found.append(("row", f"{cells[0]}: {'; '.join(cells[1:])}"))
+                found.append(("row", _CELL.join(cell.replace(_CELL, " ") for cell in cells)))
             fresh = True
         elif item := _ITEM.fullmatch(line):
             found.append(("item", f"{item[2] + '.' if item[2] else '-'} {item[3]}"))

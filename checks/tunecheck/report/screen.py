@@ -9,6 +9,7 @@ whatever happens. ``-v`` shows all of it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..model.absence import Absence
 from ..model.finding import OUTCOMES, Finding, Remedy
@@ -19,8 +20,8 @@ from .grouping import Fold, built_so, folded, worst_first
 from .not_given import not_given
 from .short_tables import short_tables
 from .sorts import Sorts, sort
-from .style import Style, fix_lines, marked, wrap
-from .text_parts import counted, earlier, finding_text, summary, whole_tables
+from .style import Style, fix_lines, height, marked, unbroken, wrap
+from .text_parts import commands_of, counted, earlier, finding_text, summary, whole_tables
 
 __all__ = ["LINES", "screen"]
 
@@ -60,12 +61,14 @@ _WHY = {
 @dataclass(frozen=True)
 class _Entry:
     """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
-    the limits; ``bare``: the shortest version without the fix."""
+    the limits; ``bare``: the shortest version without the fix; ``stays``: it is not left out, nor is its fix, as
+    nothing else in the report says it."""
 
     outcome: str
     findings: tuple[Finding, ...]
     ways: tuple[list[str], ...]
     bare: list[str]
+    stays: bool = False
 
 
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
@@ -78,12 +81,12 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     entries = [entry.ways[-1] for entry in _entries(verb, case, sorts, style, by_cause=False)]
     problems = [line for lines in entries for line in lines]
     foot = _foot(verb, case, findings, sorts, style)
-    if len(whole) + len(before) + len(problems) + len(foot) <= room:
+    if height([*whole, *before, *problems, *foot], style.width) <= room:
         return [*whole, *before, *problems, *foot]
     foot = _foot(verb, case, findings, sorts, style, "; shortened: -v shows everything")
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
-    if len(problems) > left:
+    if height(problems, style.width) > left:
         problems = _fitted(_entries(verb, case, sorts, style, by_cause=True), style, left)
     return [*top, *problems, *foot]
 
@@ -99,14 +102,14 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
     for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
         together.setdefault(row.first.remedy or number, []).append(row)
     entries = [_entry(group, style) for group in together.values()]
-    entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style)
+    entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
                 for absence, found in unread.items()]
     if sorts.cut:
         entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
-                                          "(kernel-log-complete)", "", "", style))
+                                          "(kernel-log-complete)", "", "", style, ()))
     if sorts.gpus:
         text = f"{_of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
-        entries.insert(0, _listed(sorts.gpus, text, "", "", style))
+        entries.insert(0, _listed(sorts.gpus, text, "", "", style, ()))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     # One fix for several checks comes first, and whole: no page of one check has it.
@@ -114,13 +117,13 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
                                     -len({each.id for each in entry.findings}))
                  if entry.outcome in ("fail", "warn") else (OUTCOMES.index(entry.outcome), False, 0))
     if sorts.missing:
-        text, fix = not_given(case, sorts.missing, stuck)
-        entries.append(_listed(sorts.missing, text.partition(":")[0], fix,
-                               fix if stuck else "on the box: sudo tunecheck record", style))
+        missing = not_given(case, sorts.missing, stuck)
+        entries.append(replace(_listed(sorts.missing, missing.text.partition(":")[0], missing.fix, missing.briefly,
+                                       style, missing.commands), stays=True))
     if sorts.rootless:
         fix = "" if stuck else f"sudo tunecheck {verb}"
         text = f"{_of_checks(sorts.rootless)} need root (-v says what for)"
-        entries.append(_listed(sorts.rootless, text, fix, fix, style))
+        entries.append(_listed(sorts.rootless, text, fix, fix, style, (fix,)))
     return entries
 
 
@@ -128,7 +131,8 @@ def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> _Entry:
     """Return one entry for all findings that a list of PCI devices leaves open because it is not whole."""
     fix = findings[0].remedy.text if findings[0].remedy else ""
     return _listed(findings, f"{_of_checks(findings)} not known: {doubt} (-v lists them)", fix,
-                   f"tunecheck explain {findings[0].id}", style)
+                   f"tunecheck explain {findings[0].id}", style,
+                   (*commands_of(findings[0]), f"tunecheck explain {findings[0].id}"))
 
 
 def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
@@ -167,7 +171,8 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
     briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
-    long = len(fix_lines(whole, style)) if fix and briefly != whole else 0
+    commands = (*commands_of(first), f"tunecheck explain {first.id}")
+    long = height(fix_lines(whole, style, commands), style.width) if fix and briefly != whole else 0
 
     def sentences(most: int) -> list[str]:
         return [line for row in rows
@@ -175,25 +180,26 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
 
     # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
     ways = [sentences(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
-    return _with_fixes(first.outcome, findings, ways, whole, briefly, style, sentences(_LIMITS[0][0]))
+    return _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, sentences(_LIMITS[0][0]))
 
 
-def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style) -> _Entry:
-    """Return an entry of ``text`` and then the checks. ``briefly``: the fix in short, for where ``fix`` does not
-    fit."""
+def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,
+            commands: Sequence[str]) -> _Entry:
+    """Return an entry of ``text`` and then the checks. ``briefly``: the fix in short, for where ``fix`` does not fit;
+    ``commands``: those of both."""
     ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else _LONGEST)
             for limit, _ in _LIMITS]
-    return _with_fixes("unknown", tuple(findings), ways, f"fix: {fix}" if fix else "", f"fix: {briefly}", style)
+    return _with_fixes("unknown", tuple(findings), ways, (f"fix: {fix}" if fix else "", f"fix: {briefly}"), commands,
+                       style)
 
 
-def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fix: str, briefly: str,
-                style: Style, bare: list[str] | None = None) -> _Entry:
+def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fixes: tuple[str, str],
+                commands: Sequence[str], style: Style, bare: list[str] | None = None) -> _Entry:
     """Return an entry whose versions each have the fix: whole, or only where to read it, because half a command must
-    not be pasted."""
-    whole = fix_lines(fix, style) if fix else []
-    short = fix_lines(briefly, style) if fix else []
+    not be pasted. ``fixes``: it as a whole and briefly."""
+    whole, short = (fix_lines(each, style, commands) if fixes[0] else [] for each in fixes)
     return _Entry(outcome, findings, tuple(
-        [*lines, *(whole if not most or len(whole) <= most else short)]
+        [*lines, *(whole if not most or height(whole, style.width) <= most else short)]
         for lines, (_, most) in zip(ways, _LIMITS, strict=True)), bare or ways[0])
 
 
@@ -209,18 +215,18 @@ def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
         return shown + _more([finding for entry in out for finding in entry.findings], style)
 
     for outcome in ("unknown", "warn"):
-        for entry in [entry for entry in reversed(left) if entry.outcome == outcome]:
-            if len(lines()) > room:
+        for entry in [entry for entry in reversed(left) if entry.outcome == outcome and not entry.stays]:
+            if height(lines(), style.width) > room:
                 left.remove(entry)
                 out.insert(0, entry)
         said = {id(entry): entry.ways[0] for entry in entries}
     for entry in reversed(left):
-        if len(lines()) > room:
+        if not entry.stays and height(lines(), style.width) > room:
             said[id(entry)] = entry.bare
-    spare = room - len(lines())
+    spare = room - height(lines(), style.width)
     for way in range(1, len(_LIMITS)):
         for entry in left:
-            more = len(entry.ways[way]) - len(said[id(entry)])
+            more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
             if more <= spare:
                 said[id(entry)] = entry.ways[way]
                 spare -= more
@@ -251,26 +257,28 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, styl
     lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
     lines += marked("skip", f"not judged: {_findings(skipped)} (-v says why)", style) if skipped else []
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
-    following = _next(verb, findings, sorts)
-    return [*lines, *(wrap(following, style.width) if following else [])]
+    following, commands = _next(verb, findings, sorts)
+    return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
 
 
 def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
 
 
-def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
-    """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then what fails;
-    then a whole text of the PCI devices; then the worst warning."""
+def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> tuple[str, Sequence[str]]:
+    """Return the one next step, and the commands in it. Running as root comes first, as what cannot be read cannot be
+    judged; then what fails; then a whole text of the PCI devices; then the worst warning."""
     if stuck := stuck_in_driver(list(findings)):
-        return f"next: reboot the host (tunecheck explain {stuck.id})"
+        explain = f"tunecheck explain {stuck.id}"
+        return f"next: reboot the host ({explain})", (explain,)
     if sorts.rootless:
-        return f"next: sudo tunecheck {verb}"
+        return f"next: sudo tunecheck {verb}", (f"sudo tunecheck {verb}",)
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
     if sorts.part and not any(finding.outcome == "fail" for finding in wrong):
-        return f"next: on the box: sudo lspci -nnvvv > lspci.txt; then: tunecheck {verb} --from lspci.txt"
+        ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
+        return f"next: on the box: {ask}; then: {judge}", (ask, judge)
     if not wrong:
-        return ""
+        return "", ()
     # As above in the report: of what is equally bad, the fix that mends most.
     same = [finding for finding in wrong if finding.outcome == wrong[0].outcome
             and built_so([finding]) == built_so(wrong[:1])]
@@ -279,4 +287,5 @@ def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> str:
     first = max(same, key=lambda finding: len(mends.get(finding.remedy, ())) if finding.remedy else 0)
     fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
     reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
-    return f"next: tunecheck explain {first.id}{reboot}"
+    explain = f"tunecheck explain {first.id}"
+    return f"next: {explain}{reboot}", (explain,)

@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from ..util.at_first_use import dataclass, regex
 
-__all__ = ["Style", "clipped", "fitted", "fix_lines", "marked", "safe", "shown", "style_for", "with_fix", "wrap",
-           "wrapped"]
+__all__ = ["NO_BREAK", "Style", "clipped", "fitted", "fix_lines", "height", "marked", "safe", "shown", "style_for",
+           "unbroken", "with_fix", "wrap", "wrapped"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _INDENT = 8
 _GOES_ON = " ..."
+#: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
+NO_BREAK = "\u2800"
+#: Columns that stand beside a command: a bracket in front of it, a bracket and a full stop behind it.
+_BESIDE = 3
+_COLOUR = regex(r"\x1b\[[0-9;]*m")
 _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
@@ -109,13 +115,52 @@ def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
     return lines
 
 
-def fix_lines(text: str, style: Style) -> list[str]:
-    """Return the lines of a fix, indented below the problem that it is for."""
-    return wrap(safe(" " * (_INDENT if style.width > 40 else 2) + text), style.width)
+def fix_lines(text: str, style: Style, commands: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a fix, indented below the problem that it is for. None of its ``commands`` is broken."""
+    return unbroken(text, commands, style.width, _INDENT if style.width > 40 else 2)
 
 
-def with_fix(outcome: str, text: str, remedy: str, style: Style) -> list[str]:
+def with_fix(outcome: str, text: str, remedy: str, style: Style, commands: Sequence[str] = ()) -> list[str]:
     """Return the lines of a problem and how to put it right. Where lines are not wrapped, it is one line."""
     if not style.width:
         return marked(outcome, f"{text}; fix: {remedy}" if remedy else text, style)
-    return [*marked(outcome, text, style), *(fix_lines(f"fix: {remedy}", style) if remedy else [])]
+    return [*marked(outcome, text, style), *(fix_lines(f"fix: {remedy}", style, commands) if remedy else [])]
+
+
+def height(lines: Iterable[str], width: int) -> int:
+    """Return how many lines of a terminal these are: it goes on in the next one where a command is wider than it."""
+    return sum(max(1, -(-len(_COLOUR.sub("", line)) // width)) if width else 1 for line in lines)
+
+
+def unbroken(text: str, commands: Sequence[str], width: int, indent: int) -> list[str]:
+    """Return the lines of a text with commands, so that each of these can be pasted where it stands in it: it is
+    broken nowhere. One that does not fit into a line has its own, also where that is wider than the terminal, which
+    then breaks it itself; what parts it from the sentence is left out there."""
+    lines: list[str] = []
+    prose, parting = "", ""
+    for part, is_command in _parts(safe(text), commands):
+        if is_command and width and indent + 2 + len(part) + _BESIDE > max(width, 20):
+            bracket = prose.endswith("(")
+            lines += _flow(prose[:-1] if bracket else prose, width, indent, bool(lines))
+            lines.append(" " * (indent + 2) + part)
+            prose, parting = "", " .,;:)" if bracket else " .,;:"
+        elif is_command:
+            prose += part.replace(" ", NO_BREAK)
+        else:
+            prose += part.lstrip(parting) if lines and not prose else part
+    return [*lines, *_flow(prose, width, indent, bool(lines))]
+
+
+def _flow(prose: str, width: int, indent: int, goes_on: bool) -> list[str]:
+    lines = wrap(" " * (indent + 2 * goes_on) + prose.rstrip(), width, 0 if goes_on else 2) if prose.strip() else []
+    return [line.replace(NO_BREAK, " ") for line in lines]
+
+
+def _parts(text: str, commands: Sequence[str]) -> Iterable[tuple[str, bool]]:
+    if not commands:
+        return [(text, False)]
+    import re  # start-up time, as above
+
+    # The longer one first: one command may be the beginning of another.
+    any_of = "|".join(re.escape(each) for each in sorted(set(commands), key=len, reverse=True))
+    return [(part, bool(at % 2)) for at, part in enumerate(re.split(rf"(?<![^\s(])({any_of})(?![\w-])", text))]

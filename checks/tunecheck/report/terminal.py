@@ -12,6 +12,7 @@ from .not_given import is_missing, not_given
 from .sorts import Sorts, sort
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
+    commands_of,
     counted,
     counts_text,
     cut_text,
@@ -100,12 +101,14 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
 def _of_one_cause(verb: str, case: Case, sorts: Sorts, style: Style, stuck: bool) -> list[str]:
     """Return one line for each cause that leaves several findings open, with its one fix."""
     lines: list[str] = []
-    for findings, why, fix in (
-            (sorts.part, f"not known: {sorts.doubt} (-v lists them)", _fix_of(sorts.part)),
-            (sorts.gpus, f"not known of every GPU: {sorts.gpus[0].text if sorts.gpus else ''} (-v lists them)", ""),
-            (sorts.rootless, "need root (-v says what for)", "" if stuck else f"run: sudo tunecheck {verb}")):
+    again = f"sudo tunecheck {verb}"
+    for findings, why, fix, commands in (
+            (sorts.part, f"not known: {sorts.doubt} (-v lists them)", _fix_of(sorts.part),
+             commands_of(sorts.part[0]) if sorts.part else []),
+            (sorts.gpus, f"not known of every GPU: {sorts.gpus[0].text if sorts.gpus else ''} (-v lists them)", "", []),
+            (sorts.rootless, "need root (-v says what for)", "" if stuck else f"run: {again}", [again])):
         if findings:
-            lines += with_fix("unknown", f"{len(findings)} findings {why}: {counted(findings)}", fix, style)
+            lines += with_fix("unknown", f"{len(findings)} findings {why}: {counted(findings)}", fix, style, commands)
     return [*lines, *(marked("unknown", cut_text(case, sorts.cut), style) if sorts.cut else [])]
 
 
@@ -116,4 +119,5 @@ def _fix_of(findings: Sequence[Finding]) -> str:
 def _not_given(case: Case, findings: list[Finding], style: Style, verbose: bool, stuck: bool) -> list[str]:
     if verbose or len(findings) == 1:
         return [part for finding in findings for part in finding_lines(Fold(finding.text, (finding,)), style)]
-    return with_fix("unknown", *not_given(case, findings, stuck), style)
+    missing = not_given(case, findings, stuck)
+    return with_fix("unknown", missing.text, missing.fix, style, missing.commands)

@@ -14,8 +14,8 @@ from .paths import path_lines
 from .style import Style, shown, with_fix
 from .tree import in_place_of_tree, matrix_lines, tree_lines
 
-__all__ = ["counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head", "remedy_of",
-           "skips", "summary", "whole_tables"]
+__all__ = ["commands_of", "counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head",
+           "remedy_of", "skips", "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: So many names of checks stand in one line.
@@ -78,13 +78,19 @@ def _posted(case: Case, width: int) -> list[str]:
 def finding_lines(fold: Fold, style: Style, fix: str | None = None) -> list[str]:
     """Return what is so and what was expected, with the remedy behind it; on a terminal the remedy has lines of its own
     to copy from. ``fix``: what stands in its place."""
-    return with_fix(fold.first.outcome, finding_text(fold), remedy_of(fold) if fix is None else fix, style)
+    return with_fix(fold.first.outcome, finding_text(fold), remedy_of(fold) if fix is None else fix, style,
+                    commands_of(fold.first))
 
 
 def remedy_of(fold: Fold) -> str:
     """Return how to put it right; "" where nothing is to be done."""
     finding = fold.first
     return finding.remedy.text if finding.remedy and finding.outcome in ("fail", "warn", "unknown") else ""
+
+
+def commands_of(finding: Finding) -> list[str]:
+    """Return the commands of its remedy as they are shown, in their order."""
+    return [each.shown for each in finding.remedy.commands] if finding.remedy else []
 
 
 def finding_text(fold: Fold, count: int = 1) -> str:

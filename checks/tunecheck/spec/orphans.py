@@ -10,31 +10,24 @@ from typing import Any
 
 from ..util.suggestions import nearest
 from ..util.text import some
+from .unfinished import SUFFIXES, entries, places_of, unfinished
 from .variables import without_effect
 
 __all__ = ["warnings_of"]
 
-#: As tunecheck init and inventory/box1 write it behind a value that is a guess.
-_MARK = "# CHANGE:"
-_SUFFIXES = ("", ".yml", ".yaml", ".json")
-
-
 def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
     """Return one sentence for each such declaration, with the way out. ``listed`` is what ``ansible-inventory --list``
     said of ``inventory``."""
-    root = Path(inventory)
+    root, places = places_of(inventory)
     if "," in inventory or not root.exists():
         return _misnamed([], listed)
-    root = root if root.is_dir() else root.parent
     groups = {name: group for name, group in listed.items() if name != "_meta"}
     hosts = sorted({host for group in groups.values() for host in group.get("hosts", ())})
     # A group without a host is left out of the list; its parent names it still.
     named = {*groups, "all", "ungrouped", *(child for group in groups.values() for child in group.get("children", ()))}
-    files = [Path(inventory)] if Path(inventory).is_file() else [each for each in root.iterdir() if each.is_file()]
-    places = [*sorted(files), *_entries(root / "group_vars"), *_entries(root / "host_vars")]
     return [*_misnamed(places, listed), *_orphans(root / "host_vars", "host", hosts),
             *_orphans(root / "group_vars", "group", sorted(named)),
-            *_hidden(root, groups, hosts), *_without_user(listed, hosts), *_unfinished(root, places)]
+            *_hidden(root, groups, hosts), *_without_user(listed, hosts), *_unfinished(inventory, root)]
 
 
 def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:
@@ -61,7 +54,7 @@ def _place(places: list[Path], name: str) -> Path | None:
 
 def _orphans(folder: Path, kind: str, names: list[str]) -> list[str]:
     found = []
-    for path in _entries(folder):
+    for path in entries(folder):
         name = _name(path)
         if name not in names:
             near = nearest(name, names) or (names if len(names) == 1 else [])
@@ -72,9 +65,9 @@ def _orphans(folder: Path, kind: str, names: list[str]) -> list[str]:
 
 
 def _hidden(root: Path, groups: dict[str, Any], hosts: list[str]) -> list[str]:
-    above = [path for path in _entries(root / "group_vars") if _name(path) in {*groups, "all"} and _declares(path)]
+    above = [path for path in entries(root / "group_vars") if _name(path) in {*groups, "all"} and _declares(path)]
     found = []
-    for path in _entries(root / "host_vars"):
+    for path in entries(root / "host_vars"):
         name = _name(path)
         whole = next((each for each in above if _name(each) == "all" or name in _below(groups, _name(each))), None)
         if name in hosts and whole is not None and _declares(path):
@@ -91,23 +84,13 @@ def _without_user(listed: dict[str, Any], hosts: list[str]) -> list[str]:
             "one in your ssh_config" for host in remote if have and host not in have]
 
 
-def _unfinished(root: Path, places: list[Path]) -> list[str]:
-    """Return a sentence about the lines that `tunecheck init`, or the inventory that was copied, left to a person. The
-    list is empty where there are none."""
-    marked = [f"{file.relative_to(root)}:{number}" for place in places
-              for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
-              for number, line in enumerate(_lines_of(file), 1) if _MARK in line]
+def _unfinished(inventory: str, root: Path) -> list[str]:
+    """Return a sentence about the lines that were left to a person. The list is empty where there are none."""
+    marked = unfinished(inventory)
     if not marked:
         return []
     count = f"{len(marked)} lines are" if len(marked) > 1 else "1 line is"
     return [f"{root}: {count} still marked CHANGE ({some(marked, 6)}); complete each one, then take its mark away"]
-
-
-def _lines_of(file: Path) -> list[str]:
-    try:
-        return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    except (OSError, UnicodeDecodeError):
-        return []
 
 
 def _below(groups: dict[str, Any], name: str, seen: frozenset[str] = frozenset()) -> set[str]:
@@ -130,13 +113,5 @@ def _declares(path: Path) -> bool:
     return False
 
 
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_"))
-                      and not path.name.endswith("~") and (path.is_dir() or path.suffix in _SUFFIXES))
-    except OSError:
-        return []
-
-
 def _name(path: Path) -> str:
-    return path.name if path.is_dir() or path.suffix not in _SUFFIXES[1:] else path.stem
+    return path.name if path.is_dir() or path.suffix not in SUFFIXES[1:] else path.stem

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
+from tunecheck.model.command import of_inventory
+
+from ..model import Problem
+from ..scope import inventory_of
 from ..uncollected import uncollected
 from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
@@ -95,11 +100,33 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         rows = [row for row in rows if (row.group, row.fact) in own]
     found_causes = causes(rows, about)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
+    path = inventory_of(view.audit.scope)
     return FleetReport(
-        audit=view.audit, previous=view.previous, hosts=_hosts(view, found_causes), causes=found_causes,
+        audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes), path),
+        causes=tuple(_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
         notes=(*waived, *notes(view, volatile, moves.back))), matched
+
+
+_Told = TypeVar("_Told", Cause, Problem)
+
+
+def _with_inventory(told: _Told, path: str) -> _Told:
+    """The same with the inventory of this audit in its plays ("": none is known)."""
+    if not path or not any(each.fill_in for each in told.commands):
+        return told
+    remedy, commands = _of_inventory(told.remedy, told.commands, path)
+    return replace(told, remedy=remedy, commands=commands)
+
+
+#: Many hosts have the same few fixes.
+_of_inventory = lru_cache(4096)(of_inventory)
+
+
+def _in_inventory(hosts: tuple[HostRow, ...], path: str) -> tuple[HostRow, ...]:
+    return tuple(replace(row, problems=tuple(_with_inventory(problem, path) for problem in row.problems))
+                 for row in hosts) if path else hosts
 
 
 def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],

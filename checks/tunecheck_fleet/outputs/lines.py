@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tunecheck.report.style import Style, safe, wrap
+from collections.abc import Sequence
+
+from tunecheck.report.style import Style, safe, unbroken, wrap
 
 __all__ = ["INDENT", "cut", "entry", "marked", "short"]
 
@@ -13,9 +15,10 @@ _COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPL
             "DRIFT": "31;1", "UNKNOWN": "35;1"}
 
 
-def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[str]:
+def entry(mark: str, parts: list[str], style: Style, first: str = "", commands: Sequence[str] = ()) -> list[str]:
     """One entry of a report: on a terminal the mark and ``first``, then every part on a line of its own; in a pipe all
-    of it in one line. Nothing in it reaches the terminal as a control character."""
+    of it in one line. None of the ``commands`` in its parts is broken. Nothing in it reaches the terminal as a control
+    character."""
     head = "" if not mark else f"{mark:<{INDENT}}" if len(mark) < INDENT else f"{mark} "
     if not mark and not first:
         return [line for part in parts for line in wrap(safe(part), style.width, hang=INDENT)]
@@ -26,7 +29,7 @@ def entry(mark: str, parts: list[str], style: Style, first: str = "") -> list[st
         given = [part for part in [first, *parts] if part]
         lines = wrap(safe(head + (given[0] if given else "")), style.width, hang=hang)
         for part in given[1:]:
-            lines += wrap(safe(" " * hang + part), style.width)
+            lines += unbroken(part, commands, style.width, hang)
     return [marked(lines[0], mark), *lines[1:]] if style.colour else lines
 
 

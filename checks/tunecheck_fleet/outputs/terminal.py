@@ -228,7 +228,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
     elif word != "resolved" and cause.remedy:
         parts.append(f"fix: {cause.remedy}")
-    return entry(mark, parts, style, first)
+    return entry(mark, parts, style, first, [each.shown for each in cause.commands])
 
 
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:

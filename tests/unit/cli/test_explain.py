@@ -14,6 +14,7 @@ from tunecheck.model.finding import OUTCOMES
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG, DATE
 from tunecheck.report.check_pages import asked_for, page
 from tunecheck.report.page import rendered
+from tunecheck.report.sentences import MESSAGES, check_of_sentence
 from tunecheck.report.style import Style
 from tunecheck.report.terms import NAMES, term
 from tunecheck.rules.index import CHECKS
@@ -81,7 +82,10 @@ def test_brackets_that_a_page_opens_are_closed(check: str) -> None:
 @pytest.mark.parametrize(("markdown", "shown"), [
     ("# a\n\n## What\nIt is `x` and **bold**\nand [a page](docs/p.md).\n",
      "a: sum\n\nWhat is checked\n  It is x and bold and a page (docs/p.md).\n"),
-    ("| a | b |\n|---|---|\n| GNS | the model |\n", "  a: b\n  GNS: the model\n"),
+    ("| a | b |\n|---|---|\n| GNS | the `model` |\n\ntext\n", "  a    b\n  GNS  the model\n\n  text\n"),
+    ("| a | b | c |\n|---|---|---|\n| GNS | the model | " + "word " * 16 + "|\n",
+     "  a: b; c\n  GNS: the model; word word word word word word word word word word word word\n"
+     "      word word word word\n"),
     ("- one\n  goes on\n- `*.p` two\n\n1. three\n", "  - one goes on\n  - *.p two\n\n  1. three\n"),
     ("```\n$ a  b\n```\ntext\n", "    $ a  b\n  text\n"),
     ("```\nopen\n", "    open\n"),
@@ -113,7 +117,9 @@ def test_a_word_is_found_whatever_its_case(word: str) -> None:
 
 
 @pytest.mark.parametrize(("sentence", "check"), [
-    ("GPU has fallen off the bus", "gpu-fallen-off"), ("gpu has fallen off", None),
+    ("GPU has fallen off the bus", "gpu-fallen-off"), ("gpu has fallen off", "gpu-fallen-off"),
+    ("fallen off the bus", "gpu-fallen-off"), ("has fallen off the bus", "gpu-fallen-off"), ("on the bus", None),
+    ("GPU 0000:41:00.0", None), ("is a GPU", None), ("kernel panic", "kernel-panic"), ("soft lockup", "hung-task"),
     ("NVRM: GPU 0000:41:00.0: GPU has fallen off the bus.", "gpu-fallen-off"),
     ("RmInitAdapter failed", "gpu-start"), ("rm_init_adapter failed", "gpu-start"),
     ("NVRM: GPU 0000:41:00.0: RmInitAdapter failed! (0x62:0x40:1901)", "gpu-start"),
@@ -131,6 +137,18 @@ def test_a_word_is_found_whatever_its_case(word: str) -> None:
 def test_a_sentence_of_the_kernel_shows_the_check_that_reads_it(sentence: str, check: str | None) -> None:
     done = CliRunner().invoke(cli, ["explain", *sentence.split()])
     assert (done.stdout.partition(": ")[0] or None) == check, done.exception
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_words_of_a_message_show_the_check_that_reads_it(message: str) -> None:
+    """In any case, also without its beginning; some words of it never show the page of another check."""
+    check = check_of_sentence(message)
+    assert check in IDS
+    for part in (message.lower(), message.partition(": ")[2] or message):
+        assert check_of_sentence(part) == check, part
+    words = message.split()
+    parts = {" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 2, len(words) + 1)}
+    assert {check_of_sentence(part) for part in parts} <= {check, ""}
 
 
 @pytest.mark.parametrize(("typed", "says"), [

@@ -24,7 +24,7 @@ def test_the_picture_is_what_the_program_says() -> None:
 def test_reading_comes_before_anything_that_writes() -> None:
     first = README.index("tunecheck preflight")
     assert all(first < README.index(later) for later in ("ansible-playbook site.yml", "make demo", "rollback.yml"))
-    headings = re.findall(r"(?m)^## (.+)$", README)
+    headings = re.findall(r"(?m)^#{2,3} (.+)$", README)
     assert "changes nothing" in headings[0]
     anchors = {re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-") for each in headings}
     assert set(re.findall(r"\]\(#([^)]+)\)", README)) <= anchors

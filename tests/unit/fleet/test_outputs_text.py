@@ -85,7 +85,9 @@ def test_a_lost_gpu_is_one_entry_and_whole_with_v() -> None:
 
 def test_everything_is_said_at_80_columns() -> None:
     text = terminal(example(), Style(80), now=NOW)
-    assert max(map(len, text.splitlines())) <= 80
+    whole = {each.shown for found in example().causes for each in found.commands}
+    # Only a command may be wider than the terminal, on a line of its own: it is there to be pasted.
+    assert [line for line in text.splitlines() if len(line) > 80 and line.strip() not in whole] == []
     assert text.splitlines()[:4] == [
         "tunecheck audit #365, 2026-11-21 05:00 UTC (2 h ago), prod.yml",
         "8 hosts: 5 ok, 1 partial, 1 unreachable, 1 timeout; compared with #364", "",
@@ -97,7 +99,8 @@ def test_everything_is_said_at_80_columns() -> None:
     for words in ("MEDIUM   known, flapping, #341 24 d ago  gpu.driver on gpu001",
                   "LOW      new, rollout", "last answered in #361",
                   "never answered yet", "5 facts unknown: gpu.driver", "WAIVED   smt", "until 2026-12-21",
-                  "RESOLVED cpu.governor", "NOTE     waiver 4", "needs hands-on", "\n         fix: run: ansible"):
+                  "RESOLVED cpu.governor", "NOTE     waiver 4", "needs hands-on",
+                  "\n         fix: run:\n           ansible"):
         assert words in text, words
     assert text.endswith("\nDRIFT: 4 causes on 4 hosts; 2 did not answer and 1 answered in part\n")
 

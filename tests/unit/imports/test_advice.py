@@ -68,7 +68,7 @@ def test_the_line_that_says_what_to_add_names_what_each_finding_asks_for(tmp_pat
         case = Case(gather(load_import(str(folder)), None, True))
         for finding in (each for each in judge(case, "preflight") if is_missing(each)):
             asked = re.search(r".*; \w+: (.*)", finding.text)
-            _, advice = not_given(case, [finding])
+            advice = not_given(case, [finding]).fix
             said = re.match(r"[^:]+: (.+?) \(\D+ 1 ", advice)
             plain = asked[1].split(";")[0].rstrip(")") if asked else ""
             assert (said[1] if said else "") == plain, (name, finding.id, finding.text)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.report.boxes import judged, shown, spec, switches
+from tests.unit.report.pasted import too_wide
 from tests.unit.told import told
 
 from tunecheck.model.absence import Absence
@@ -142,7 +143,7 @@ def test_a_big_box_stays_readable_and_verbose_shows_all() -> None:
 def test_the_fix_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
     case, run = judged(switches(8, redirecting=(0,)), desired=spec())
     text = render("preflight", case, run.findings, Style(width=width))
-    assert max(map(len, text.splitlines())) <= width
+    assert too_wide(text, run.findings, width) == []
     assert [line for line in text.splitlines() if line.strip().startswith("fix")]
     if width == 100:
         assert re.search(r"\w+ \w+ \w+ 2: \w+: ansible-playbook site\.yml -i inventory/NAME "

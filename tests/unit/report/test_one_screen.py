@@ -11,12 +11,13 @@ from functools import cache
 import pytest
 from tests.unit.facts.big import eight_gpus
 from tests.unit.report.large_boxes import Box, large, sampled
+from tests.unit.report.pasted import too_wide
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import AS_ROOT, OUTCOMES, Finding, Remedy
 from tunecheck.report import screen
-from tunecheck.report.style import Style
+from tunecheck.report.style import Style, height
 from tunecheck.report.terminal import render
 from tunecheck.rules.context import Case
 
@@ -97,8 +98,8 @@ def _counted(row: str) -> int:
 
 def _check(box: Box, lines: list[str]) -> None:
     name = f"{box.name}, {box.verb}"
-    assert max(map(len, lines)) <= 80, name
-    assert len(lines) <= 60 or box.gpus > 8, f"{name}: {len(lines)} lines"
+    assert too_wide("\n".join(lines), box.findings, 80) == [], name
+    assert height(lines, 80) <= 60 or box.gpus > 8, f"{name}: {len(lines)} lines"
     there = Counter(finding.outcome for finding in box.findings)
     said: Counter[str] = Counter()
     for outcome, row in _rows(lines):
@@ -122,9 +123,14 @@ def _check(box: Box, lines: list[str]) -> None:
     _check_fixes(box, lines)
 
 
+def _bare(text: str) -> str:
+    """Without what parts words: a command on a line of its own has nothing behind it."""
+    return re.sub(r"[\s.,;:()]", "", text)
+
+
 def _check_fixes(box: Box, lines: list[str]) -> None:
     """Half a command must not be pasted: a fix is whole, or says where it is."""
-    whole = {" ".join(finding.remedy.text.split()) for finding in box.findings if finding.remedy}
+    whole = {_bare(finding.remedy.text) for finding in box.findings if finding.remedy}
     fix: str | None = None
     for line in [*lines, ""]:
         if fix is not None and line.startswith("          "):
@@ -132,9 +138,9 @@ def _check_fixes(box: Box, lines: list[str]) -> None:
             continue
         if fix is not None:
             said = fix.partition(": ")[2]
-            assert said in whole or re.fullmatch(
-                r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+; [^:;]+: tunecheck explain [\w-]+|"
-                r"(?:[^:;]+: )?sudo tunecheck \w+|"
+            assert _bare(said) in whole or re.fullmatch(
+                r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+;? [^:;]+: tunecheck explain [\w-]+|"
+                r"(?:[^:;]+: )?sudo tunecheck \w+|[^:;]+: [^;]+; [^:;]+: sudo tunecheck record|"
                 r"[^:;]+: [^;]+ \(\D+ \d+ [^();]+\);(?: \w+: [^;]+;)? [^:;]+: sudo tunecheck record", said), (
                 f"{box.name}: {said}")
         fix = line.strip() if line.startswith("        fix") else None
@@ -169,7 +175,7 @@ def test_every_reason_has_words() -> None:
 def test_a_small_box_keeps_its_tree_and_a_narrow_terminal_has_more_lines() -> None:
     box = next(box for box in large() if (box.name, box.verb) == ("four", "topo"))
     assert any("0000:00:01.1 1000:c030 x16 Gen5 ACS 0x0011" in line for line in _lines(box, 200))
-    assert max(map(len, _lines(box, 40))) <= 40 and len(_lines(box, 40)) <= 120
+    assert too_wide("\n".join(_lines(box, 40)), box.findings, 40) == [] and height(_lines(box, 40), 40) <= 120
 
 
 @pytest.mark.parametrize(("count", "rows", "fixes"), [(3, 3, 3), (70, 70, 0)])
@@ -190,3 +196,18 @@ def test_one_code_is_one_row_and_other_codes_are_others() -> None:
     lines = shown(found).splitlines()
     assert [line[:26] for line in lines if line.startswith("FAIL ")] == ["FAIL    xid (8): GPU0: Xid"] * 2
     assert any(re.match(r"        [^:]*\(-v [^:]*\): look at GPU0", line) for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("wrong", [0, 5, 15, 40, 100])
+def test_which_text_to_add_is_said_however_much_is_wrong(width: int, wrong: int) -> None:
+    """Of an import whose report is shortened, too: the one command that tells most, and the way to all of it."""
+    many = [replace(WRONG, id=f"check-{number}", outcome=("fail", "unknown", "warn")[number % 3],
+                    text="it is wrong " * 12, remedy=Remedy.typed("look at `dmesg`, then {way}", way=str(number)))
+            for number in range(wrong)]
+    missing = [Finding(f"other-{number}", "any-code", "s", "unknown", "effective", "not in the import",
+                       evidence=(f"/sys/bus/pci/devices/0000:0{number}:00.0/config",), absence=Absence.NOT_IN_IMPORT)
+               for number in range(9)]
+    for columns in (width, 0):
+        text = " ".join(render("host", CASE, [*many, *missing], Style(columns), imported=True).split())
+        assert "add the output of: sudo lspci -" in text and text.count("sudo tunecheck record") == 1, text[-900:]

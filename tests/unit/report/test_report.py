@@ -12,6 +12,7 @@ from tests.unit.facts.trees import PCI, Machine, cascaded, config, direct, flat,
 from tests.unit.refusing import refused
 from tests.unit.report.boxes import shown
 from tests.unit.report.closed import closed
+from tests.unit.report.pasted import too_wide
 from tests.unit.told import told
 
 from tunecheck.errors import Misuse
@@ -103,8 +104,9 @@ def test_every_check_has_a_page_and_every_page_a_check() -> None:
 
 @pytest.mark.parametrize("width", [200, 80, 40, 24])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    findings = judge(_case(switch(), "preflight"), "preflight")
     text = _text(switch(), Style(width=width))
-    assert max(map(len, text.splitlines())) <= width
+    assert too_wide(text, findings, width) == []
     assert "redirects" in text
 
 

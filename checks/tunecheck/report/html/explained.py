@@ -8,7 +8,7 @@ from ...errors import UsageError
 from ...rules.index import BY_ID
 from ...util.at_first_use import dataclass, regex
 from ..check_pages import page, summary
-from ..page import TITLES, blocks, inline
+from ..page import TITLES, blocks, inline, sentence_of
 
 __all__ = ["Block", "Explained", "explained"]
 
@@ -80,7 +80,7 @@ def _kind(kind: str, content: str) -> tuple[str, str]:
     if kind == "heading":
         return kind, TITLES.get(content, content)
     if kind == "row":
-        return "bullets", content
+        return "bullets", sentence_of(content)
     found = _ITEM.fullmatch(content) if kind == "item" else None
     if found:
         return "bullets" if found[1] == "-" else "numbers", found[2]
