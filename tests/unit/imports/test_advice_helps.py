@@ -142,3 +142,12 @@ def test_what_no_text_tells_names_the_output_that_does(tmp_path: Path, name: str
             if each.outcome == "unknown" and each.absence in _NO_TEXT
             and not re.search(r"\badd(?: the whole of)?: \S|tunecheck (?:preflight --)?record\b", each.text)]
     assert mute == []
+
+
+@pytest.mark.parametrize("given", ["", "r", "w", "n", "a", "p", "na"])
+def test_every_table_of_letters_that_is_missing_is_named_at_once(tmp_path: Path, given: str) -> None:
+    texts = {f"x > topo-p2p-{letter}.txt": f"$ nvidia-smi topo -p2p {letter}\n{P2P}" for letter in given}
+    found = [each for each in _judged(tmp_path, {"sudo lspci -nnvvv": _FOLDER["lspci.txt"]} | texts, None)
+             if each.id == "p2p-capability" and each.outcome == "unknown"]
+    said = " ".join(each.text for each in found)
+    assert {letter for letter in "rw" if f"nvidia-smi topo -p2p {letter}" in said} == {"r", "w"} - set(given)

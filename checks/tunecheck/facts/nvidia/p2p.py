@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...host import Host
+from ...host.imported.outputs import output_for
 from ...host.nvml_absence import NOT_READ, nvml_reason
 from ...model.fact import Absence, Fact, absent, known, not_understood
 from ..pci.topo_text import driver_rows, parsed_table
@@ -44,7 +45,11 @@ def p2p(host: Host, nvml: Fact[Nvml]) -> Fact[P2p]:
                     found[a, b, way] = known(table.value[a, b], table.source) if table.value else absent(
                         table.source, table.reason or Absence.NOT_READ)
     if not any(table.known for table in tables.values()):
-        return absent(tables["read"].source, tables["read"].reason or Absence.NOT_READ)
+        reason = tables["read"].reason
+        if all(table.absence is Absence.NOT_IN_IMPORT for table in tables.values()):
+            reason = Absence.NOT_IN_IMPORT.because(
+                "not in the import; " + "; ".join(f"add: {output_for(table.source)}" for table in tables.values()))
+        return absent(tables["read"].source, reason or Absence.NOT_READ)
     # A table nobody saved is no question of its own beside the other one.
     given = {way for way, table in tables.items() if table.known or table.absence not in _AWAY}
     return known({key: fact for key, fact in found.items() if key[2] in given}, "nvidia-smi topo -p2p")
