@@ -44,6 +44,8 @@ _GIVEN = {
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.71.05  Release Build\nGCC version:  gcc 14\n",
     "cat /proc/driver/nvidia/params": 'ResmanDebugLevel: 4294967295\nRegistryDwords: ""\n',
     "nvidia-smi topo -p2p r > topo-p2p-r.txt": P2P, "nvidia-smi topo -p2p w > topo-p2p-w.txt": P2P,
+    "nvidia-smi topo -p2p r > topo-p2p-r.txt && nvidia-smi topo -p2p w > topo-p2p-w.txt":
+        f"$ nvidia-smi topo -p2p r\n{P2P}\n$ nvidia-smi topo -p2p w\n{P2P}",
     "grep . /sys/kernel/iommu_groups/*/type": "".join(
         f"/sys/kernel/iommu_groups/{group}/type:identity\n" for group in range(64)),
     "grep -H . /proc/sys/kernel/numa_balancing": "/proc/sys/kernel/numa_balancing:0\n",
