@@ -308,3 +308,21 @@ def test_a_filtered_list_never_leads_to_a_fix_of_the_machine(name: str, beside: 
     assert [(each.id, each.code) for each in found if each.remedy and each.remedy.place is Place.MACHINE] == []
     parts = [each for each in found if each.code == "devices-incomplete"]
     assert parts and all("sudo lspci -nnvvv" in (each.remedy.text if each.remedy else "") for each in parts)
+
+
+LISTED = "".join(f"GPU {at}: NVIDIA H100 (UUID: GPU-1f4c1c7a-26f3-7c0b-8a63-11111111111{at})\n" for at in range(8))
+
+
+@pytest.mark.parametrize("machine", ["guest", "metal"])
+@pytest.mark.parametrize(("other", "differs"), [
+    (relations("PIX", gpus=8), True), (LISTED, True), (LISTED.splitlines(keepends=True)[0], True),
+    (relations("PIX", gpus=2), False), ("".join(LISTED.splitlines(keepends=True)[:2]), False)],
+    ids=["topo of 8", "-L of 8", "-L of 1", "topo of 2", "-L of 2"])
+def test_texts_with_other_numbers_of_gpus_never_pass_together(machine: str, other: str, differs: bool,
+                                                              tmp_path: Path) -> None:
+    tree = box("switch1") if machine == "guest" else metal(box("switch1"))
+    found = judged(tmp_path, tree, other)["accelerator-count"]
+    assert ("pass" in {each.outcome for each in found}) == (not differs)
+    codes = {each.code for each in found}
+    assert ("other-count-in-guest" in codes) == (differs and machine == "guest")
+    assert bool(codes & {"not-in-tree", "not-in-driver"}) == (differs and machine == "metal")
