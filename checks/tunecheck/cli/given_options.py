@@ -1,15 +1,39 @@
 """Options as they are given: one that takes one value and is given twice is refused, as click would drop the first one
-silently; and so is one whose value is the next option."""
+silently; so is one whose value is the next option, and a long one with one dash, which click reads as letters."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import click
 
 from ..errors import Misuse, UsageError
 
-__all__ = ["check_options"]
+__all__ = ["check_dashes", "check_options"]
+
+
+def check_dashes(command: click.Command, context: click.Context, arguments: Sequence[str], near: bool = False) -> None:
+    """Refuse a long option of ``command`` that has one dash: `-from x`, `-host` (to click: `-h` and more). ``near``:
+    also what only looks like one, for arguments that click refuses. UsageError names the option with both dashes."""
+    own = [name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)]
+    known = [name for name in own if name.startswith("--")]
+    for argument in arguments:
+        if argument == "--":
+            return
+        name = argument.partition("=")[0]
+        if len(name) < 3 or not name.startswith("-") or name.startswith("--"):
+            continue
+        meant = [f"-{name}"] if f"-{name}" in known else []
+        if near and not meant:
+            from ..util.suggestions import nearest
+
+            meant = nearest(f"-{name}", known)
+        if meant:
+            from ..util.suggestions import did_you_mean
+
+            raise UsageError(f"{name[:60]} has one dash, and a long option has two; {did_you_mean(meant)}",
+                             Misuse.NO_SUCH)
 
 
 def check_options(context: click.Context, command: click.Command | None, arguments: list[str]) -> None:
@@ -18,13 +42,18 @@ def check_options(context: click.Context, command: click.Command | None, argumen
     arguments = list(arguments)
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         command = command.get_command(context, arguments.pop(0))
-    if command is None or isinstance(command, click.Group):
+    if command is None:
         return
-    try:
-        with click.Context(command, parent=context, info_name=command.name) as own:
-            values, _, order = command.make_parser(own).parse_args(arguments)
-    except click.UsageError:
-        return      # said in click's own words, when the command is run
+    with click.Context(command, parent=context, info_name=command.name) as own:
+        if isinstance(command, click.Group):
+            check_dashes(command, own, arguments[:1], near=True)
+            return
+        check_dashes(command, own, arguments)
+        try:
+            values, _, order = command.make_parser(own).parse_args(list(arguments))
+        except click.UsageError:
+            check_dashes(command, own, arguments, near=True)
+            return      # said in click's own words, when the command is run
     names = {name for each in command.params if isinstance(each, click.Option) for name in each.opts}
     for option in order:
         value = values.get(option.name or "")

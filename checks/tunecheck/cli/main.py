@@ -16,7 +16,7 @@ from ..errors import CONTROL_NODE, Misuse, SpecError, TunecheckError, UsageError
 from . import completed
 from .complaints import complain, defect, left_behind, meant_by, of_control_node
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
-from .given_options import check_options
+from .given_options import check_dashes, check_options
 from .shared_options import HISTORY, options
 from .streams import Errors, Output, arrived, whole
 
@@ -57,6 +57,10 @@ class _Verbs(click.Group):
                 formatter.write_dl([(verb, command.get_short_help_str(200)) for verb, command in found if command])
         with formatter.section("Examples"):
             formatter.write_dl(examples(offered), col_max=40)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        check_dashes(self, ctx, args[:1], near=True)
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

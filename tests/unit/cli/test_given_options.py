@@ -52,6 +52,29 @@ def test_an_option_takes_no_other_for_its_value(names: tuple[str, ...], option: 
     assert f"{name} takes " in str(done.exception)
 
 
+@pytest.mark.parametrize(("names", "option"), OPTIONS,
+                         ids=[f"{' '.join(names)} {each.opts[-1]}" for names, each in OPTIONS])
+def test_a_long_option_with_one_dash_is_told_both(names: tuple[str, ...], option: click.Option) -> None:
+    for name in (*option.opts, *option.secondary_opts):
+        for typed in (name[1:], f"{name[1:]}=1") if name.startswith("--") else ():
+            done = CliRunner().invoke(cli, [*names, typed, "1"])
+            assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.NO_SUCH
+            assert f"did you mean {name}?" in str(done.exception)
+
+
+@pytest.mark.parametrize(("arguments", "name"), [
+    (("-version",), "--version"), (("-help",), "--help"), (("spec", "-help"), "--help"), (("topo", "-help"), "--help"),
+    (("preflight", "-form", "x"), "--from"), (("topo", "-jsno", "x"), "--json")])
+def test_a_word_with_one_dash_that_is_nearly_an_option(arguments: tuple[str, ...], name: str) -> None:
+    done = CliRunner().invoke(cli, arguments)
+    assert isinstance(done.exception, UsageError) and f"did you mean {name}?" in str(done.exception)
+
+
+@pytest.mark.parametrize("arguments", [("topo", "-vv", "--from", "/dev/null"), ("audit", "-iinventory")])
+def test_short_options_stay_together(arguments: tuple[str, ...]) -> None:
+    assert "one dash" not in str(CliRunner().invoke(cli, arguments).exception)
+
+
 @pytest.mark.parametrize("names", sorted({names for names, each in OPTIONS if "--from" in each.opts
                                           and each.metavar == "PATH"}), ids=" ".join)
 def test_a_text_without_its_option_is_told_the_option_and_one_folder(names: tuple[str, ...]) -> None:

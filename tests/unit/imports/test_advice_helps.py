@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.imports.deletion_bases import LOG, own
 from tests.unit.imports.samples import FIXTURES
+from tests.unit.imports.smi_texts import GPU, HEAD, OLD, TEXT, row, table
 from tests.unit.imports.test_topo_matrix import P2P
 
 from tunecheck.facts.snapshot import gather
@@ -43,6 +44,8 @@ _GIVEN = {
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.71.05  Release Build\nGCC version:  gcc 14\n",
     "cat /proc/driver/nvidia/params": 'ResmanDebugLevel: 4294967295\nRegistryDwords: ""\n',
     "nvidia-smi topo -p2p r > topo-p2p-r.txt": P2P, "nvidia-smi topo -p2p w > topo-p2p-w.txt": P2P,
+    "nvidia-smi topo -p2p r > topo-p2p-r.txt && nvidia-smi topo -p2p w > topo-p2p-w.txt":
+        f"$ nvidia-smi topo -p2p r\n{P2P}\n$ nvidia-smi topo -p2p w\n{P2P}",
     "grep . /sys/kernel/iommu_groups/*/type": "".join(
         f"/sys/kernel/iommu_groups/{group}/type:identity\n" for group in range(64)),
     "grep -H . /proc/sys/kernel/numa_balancing": "/proc/sys/kernel/numa_balancing:0\n",
@@ -115,3 +118,38 @@ def test_every_command_of_the_table_is_tried() -> None:
     """A new command needs a text of it here."""
     commands = {command for _, command in outputs._OUTPUTS} - {""}
     assert commands - set(_GIVEN) == set()
+
+
+#: What is pasted alone, beside the outputs that the report asks for.
+_PASTED = _GIVEN | {
+    "nvidia-smi": table(row(), row(index=1, bus="07")), "nvidia-smi -q of two": TEXT, "of an old driver": OLD,
+    "nvidia-smi -q -d MEMORY": HEAD.format(count=1) + "GPU 00000000:06:00.0\n" + GPU[GPU.index("    FB Mem"):
+                                                                                   GPU.index("    Compute")],
+    "nvidia-smi -q | head": "".join(TEXT.splitlines(keepends=True)[:20]),
+    "nvidia-smi -L": "GPU 0: NVIDIA H100 (UUID: GPU-1f4c1c7a-26f3-7c0b-8a63-111111111111)\n",
+    "lsmod": "Module                  Size  Used by\nnvidia              14000000  0\n",
+    "lsmod | grep nouveau": "nouveau              14000000  0\n",
+    "modinfo nvidia": "filename:       /lib/modules/6.12.1/updates/dkms/nvidia.ko\nversion:        595.71.05\n"
+                      "license:        Dual MIT/GPL\nvermagic:       6.12.1 SMP preempt mod_unload \n",
+    "ls /dev/nvidia*": "ls: cannot access '/dev/nvidia*': No such file or directory\n",
+    "a refusal": "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"}
+_NO_TEXT = (Absence.NOT_IN_IMPORT, Absence.NOT_READ, Absence.NOT_RECORDED, Absence.OTHER)
+
+
+@pytest.mark.parametrize("name", _PASTED)
+def test_what_no_text_tells_names_the_output_that_does(tmp_path: Path, name: str) -> None:
+    """Every check: a finding that lacks a text names a command of which the output can be added, or the recording."""
+    text = _PASTED[name]
+    mute = [(each.id, each.subject, each.text) for each in _judged(tmp_path, {name: text}, None)
+            if each.outcome == "unknown" and each.absence in _NO_TEXT
+            and not re.search(r"\badd(?: the whole of)?: \S|tunecheck (?:preflight --)?record\b", each.text)]
+    assert mute == []
+
+
+@pytest.mark.parametrize("given", ["", "r", "w", "n", "a", "p", "na"])
+def test_every_table_of_letters_that_is_missing_is_named_at_once(tmp_path: Path, given: str) -> None:
+    texts = {f"x > topo-p2p-{letter}.txt": f"$ nvidia-smi topo -p2p {letter}\n{P2P}" for letter in given}
+    found = [each for each in _judged(tmp_path, {"sudo lspci -nnvvv": _FOLDER["lspci.txt"]} | texts, None)
+             if each.id == "p2p-capability" and each.outcome == "unknown"]
+    said = " ".join(each.text for each in found)
+    assert {letter for letter in "rw" if f"nvidia-smi topo -p2p {letter}" in said} == {"r", "w"} - set(given)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.unit.imports import own_dump
-from tests.unit.imports.samples import FIXTURES, box, lab
+from tests.unit.imports.samples import FIXTURES, box, lab, metal
+from tests.unit.imports.smi_texts import row, table
+from tests.unit.imports.test_shown_gpus import relations
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
-from tunecheck.model.finding import Finding
+from tunecheck.model.finding import Finding, Place
 from tunecheck.parsers.kernel.lscpu import parse_lscpu
 from tunecheck.parsers.pci.aer_status import read_status
 from tunecheck.report.not_given import is_missing
@@ -271,3 +273,56 @@ def test_lspci_without_root_says_so_once_and_names_one_command(tmp_path: Path, l
              if each.outcome == "unknown" and "lspci" in each.text]
     assert open_ and {each.id for each in open_ if not is_missing(each)} == set()
     assert {asked for each in open_ for asked in re.findall(r"sudo lspci -\w+", each.text)} == {"sudo lspci -nnvvv"}
+
+
+def _listing(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if re.match(r"[0-9a-f]{2}:[0-9a-f]{2}\.", line))
+
+
+def _context(text: str, word: str, after: int) -> str:
+    """`grep -A after word`."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for at, line in enumerate(lines)
+                   if any(word in near for near in lines[max(0, at - after):at + 1]))
+
+
+FILTERS = {
+    "lspci": _listing,
+    "grep -i nvidia": lambda text: _context(_listing(text), "NVIDIA", 0),
+    "grep bridge": lambda text: _context(_listing(text), "bridge", 0), "-d 10de:": of_nvidia,
+    "head": lambda text: "".join(text.splitlines(keepends=True)[:len(text.splitlines()) // 2]),
+    "head of the list": lambda text: "".join(_listing(text).splitlines(keepends=True)[:-1]),
+    "grep -A20 nvidia": lambda text: _context(text, "NVIDIA", 20), "grep -A3 nvidia": lambda text: _context(
+        text, "NVIDIA", 3), "one GPU": lambda text: of_nvidia(text).split("\n\n")[0] + "\n"}
+BOOT = "[    0.000000] Linux version 6.12.1 (x) #1 SMP\n" + "".join(
+    f"[    1.000000] pci 0000:0{3 + at}:00.0: [10de:2330] type 00 class 0x030200 PCIe Endpoint\n" for at in range(4))
+BESIDE = {"alone": (), "a table of 4": (table(*(row(index=at, bus=f"0{3 + at}") for at in range(4))),),
+          "relations of 4": (relations("PIX", gpus=4),), "the boot's log": (BOOT,)}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filtered_list_never_leads_to_a_fix_of_the_machine(name: str, beside: str, tmp_path: Path) -> None:
+    found = [each for every in judged(tmp_path, FILTERS[name](metal(box("switch1"))), *BESIDE[beside]).values()
+             for each in every]
+    assert [(each.id, each.code) for each in found if each.remedy and each.remedy.place is Place.MACHINE] == []
+    parts = [each for each in found if each.code == "devices-incomplete"]
+    assert parts and all("sudo lspci -nnvvv" in (each.remedy.text if each.remedy else "") for each in parts)
+
+
+LISTED = "".join(f"GPU {at}: NVIDIA H100 (UUID: GPU-1f4c1c7a-26f3-7c0b-8a63-11111111111{at})\n" for at in range(8))
+
+
+@pytest.mark.parametrize("machine", ["guest", "metal"])
+@pytest.mark.parametrize(("other", "differs"), [
+    (relations("PIX", gpus=8), True), (LISTED, True), (LISTED.splitlines(keepends=True)[0], True),
+    (relations("PIX", gpus=2), False), ("".join(LISTED.splitlines(keepends=True)[:2]), False)],
+    ids=["topo of 8", "-L of 8", "-L of 1", "topo of 2", "-L of 2"])
+def test_texts_with_other_numbers_of_gpus_never_pass_together(machine: str, other: str, differs: bool,
+                                                              tmp_path: Path) -> None:
+    tree = box("switch1") if machine == "guest" else metal(box("switch1"))
+    found = judged(tmp_path, tree, other)["accelerator-count"]
+    assert ("pass" in {each.outcome for each in found}) == (not differs)
+    codes = {each.code for each in found}
+    assert ("other-count-in-guest" in codes) == (differs and machine == "guest")
+    assert bool(codes & {"not-in-tree", "not-in-driver"}) == (differs and machine == "metal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ from tests.unit.imports.smi_texts import GPU, HEAD, OLD, TEXT, XML
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_fuzz import _EDITS, _RUNS, damaged
 from tests.unit.imports.test_import import SMI
+from tests.unit.refusing import refused as refusing
 
 from tunecheck.facts.nvidia.nvml import nvml
 from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported import kinds
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
 from tunecheck.parsers.nvidia.nvml_keys import KEYS, LATER, OF_TEXTS
 from tunecheck.parsers.nvidia.smi_query import parse_query
+from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -213,3 +217,30 @@ def test_of_two_texts_the_longer_time_counts() -> None:
     text = HEAD.format(count=1) + GPU.format(bus="06")
     (gpu,) = gpus(text, text.replace(": 12 us", ": 900 us"))
     assert gpu["values"]["slowdown_hw_thermal_us"] == 900
+
+
+def _grepped(text: str, name: str, beside: int) -> str:
+    """What `grep -i -C beside name` leaves of a report."""
+    lines = text.splitlines()
+    kept = sorted({near for at, line in enumerate(lines) if name.lower() in line.lower()
+                   for near in range(at - beside, at + beside + 1) if 0 <= near < len(lines)})
+    return "\n".join(lines[at] for at in kept)
+
+
+@pytest.mark.parametrize("beside", [0, 3])
+@pytest.mark.parametrize("report", [TEXT, TEXT.replace(": ", "            : "), OLD, XML],
+                         ids=["text", "wider", "old", "xml"])
+def test_what_grep_leaves_of_a_report_is_told_the_whole_command(tmp_path: Path, report: str, beside: int) -> None:
+    for name in {re.split(r"[:>]", line)[0].strip(" <=") for line in report.splitlines()} - {""}:
+        part = _grepped(report, name, beside)
+        (tmp_path / "a").write_text(part)
+        if kinds.recognise(part) is None and (": " in part or "_" in part):     # and no heading alone
+            with refusing(Damage.TOO_LITTLE, "give all of it: nvidia-smi -q"):
+                load_import(str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("other", ["Serial Number          : 17\nDevice ID                 : 32\n",
+                                   "model name\t: AMD EPYC 9654\n", "<p>some page</p> and a sentence\n",
+                                   "Supported ports:                          [ TP ]\n", "Processes\nTemperature\n"])
+def test_other_lists_are_no_part_of_a_report(other: str) -> None:
+    assert kinds.advice(other) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...host import Host
+from ...host.imported.outputs import output_for
 from ...host.nvml_absence import NOT_READ, nvml_reason
 from ...model.fact import Absence, Fact, absent, known, not_understood
 from ..pci.topo_text import driver_rows, parsed_table
@@ -20,6 +21,8 @@ LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 P2p = Mapping[tuple[str, str, str], Fact[str]]
 
 _AWAY = (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.NOT_RECORDED)
+#: Both tables, of which one tells half.
+_BOTH = "nvidia-smi topo -p2p"
 _WAYS = (("read", "r"), ("write", "w"))
 
 
@@ -44,10 +47,12 @@ def p2p(host: Host, nvml: Fact[Nvml]) -> Fact[P2p]:
                     found[a, b, way] = known(table.value[a, b], table.source) if table.value else absent(
                         table.source, table.reason or Absence.NOT_READ)
     if not any(table.known for table in tables.values()):
+        if all(table.absence is Absence.NOT_IN_IMPORT for table in tables.values()):
+            return absent(_BOTH, Absence.NOT_IN_IMPORT.because(f"not in the import; add: {output_for(_BOTH)}"))
         return absent(tables["read"].source, tables["read"].reason or Absence.NOT_READ)
     # A table nobody saved is no question of its own beside the other one.
     given = {way for way, table in tables.items() if table.known or table.absence not in _AWAY}
-    return known({key: fact for key, fact in found.items() if key[2] in given}, "nvidia-smi topo -p2p")
+    return known({key: fact for key, fact in found.items() if key[2] in given}, _BOTH)
 
 
 def _from_nvml(nvml: Nvml) -> list[tuple[tuple[str, str, str], Fact[str]]]:

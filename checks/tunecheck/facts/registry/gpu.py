@@ -23,6 +23,9 @@ _PLAIN = (str, int, bool, float)
 #: What stands for a number that was taken out of a recording.
 _STANDS_FOR = regex(r"(?:GPU-)?0{8}-0{4}-0{4}-0{4}-[0-9a-f]{12}|serial-\d+")
 
+#: Why texts do not tell the library's version.
+_OF_TEXTS = (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST)
+
 
 def _answered(stored: Stored) -> Fact[Nvml]:
     """Return NVML's document. It is unknown as a whole where a board gave no answer at all, since every count would be
@@ -46,8 +49,9 @@ def _values(stored: Stored, key: str) -> Fact[Any]:
             why = gpu.errors.get(key, NOT_READ)
             if why not in _HAS_NOT:
                 # A report without the line: what an import does not show failed nowhere.
-                pasted = why == NOT_READ and nvml.value.library.absence is Absence.NOT_IN_IMPORT
-                return absent(f"NVML {gpu.bdf} {key}", Absence.NOT_IN_IMPORT if pasted else nvml_reason(why))
+                reason = nvml_reason(why)
+                pasted = reason.absence is Absence.NOT_READ and nvml.value.library.absence in _OF_TEXTS
+                return absent(f"NVML {gpu.bdf} {key}", Absence.NOT_IN_IMPORT if pasted else reason)
         elif not _plain(value):
             return not_understood(f"NVML {gpu.bdf} {key}", "no plain value")
         found.append(value)

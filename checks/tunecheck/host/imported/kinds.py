@@ -71,6 +71,21 @@ _NOT_JUDGED = (
            r"^\| Health Monitor Report +\||^\| GPU \d{1,2} +\| Topology Information", re.MULTILINE),
      "an output of dcgmi; give what it goes by: nvidia-smi -q and sudo dmesg"),
 )
+#: What grep leaves of nvidia-smi -q: names that nothing else has, its headings, and any other name whose colon stands
+#: in the column of its values.
+_QUERY_LINE = regex(
+    r"^[ \t]*(?:Product Name|GPU UUID|Driver Version|CUDA Version|Attached GPUs"
+    r"|(?:Persistence|Addressing|Compute|MIG) Mode|Performance State|GPU Current Temp|Replays Since Reset"
+    r"|Replay Number Rollovers|GPU Recovery Action|Bus Id|Remapped Rows|VBIOS Version|\w+ Power Limit"
+    r"|[SD]RAM \w+|Device (?:Max|Memory)|Power Draw|GPU \w+ Temp)[ \t]+: "
+    r"|^GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.0[ \t]*$"
+    r"|^ {0,12}(?:GPU Link Info|PCIe Generation|Clocks (?:Event|Throttle) Reasons(?: Counters)?|ECC (?:Mode|Errors)"
+    r"|(?:FB|BAR1|Conf Compute Protected) Memory Usage|Remapped Rows|(?:GPU |Module )?Power Readings"
+    r"|(?:Max|Applications|Default Applications) Clocks)[ \t]*$"
+    r"|^ {4,12}(?:MIG Mode|PCI|Link Width|Utilization|Volatile|Aggregate|Temperature|Clocks|Fabric|Processes)[ \t]*$"
+    r"|^(?=[^:\n]{30,70}: ) {0,20}[A-Z][\w./()-]{0,30}(?: [\w./()-]{1,30}){0,6} {2,70}: \S", re.MULTILINE)
+_QUERY_TAG = regex(r"<!DOCTYPE nvidia_smi_log|<gpu id=\"|</?[a-z]+(?:_[a-z]+)+>|^[ \t]*<\w+>[^<>\n]{0,80}</\w+>[ \t]*$",
+                   re.MULTILINE)
 #: What people paste that tells too little, and what tells it.
 _HINTS = (
     (regex(r"^[ \t]*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl):[ \t]*\S", re.MULTILINE),
@@ -81,9 +96,8 @@ _HINTS = (
     (regex(r"^[ \t]*GPU\d{1,2}[ \t]+(?:(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS)\b[ \t]*){2}", re.MULTILINE),
      "rows of nvidia-smi topo -m without the line above them, which names the columns; give all of it: nvidia-smi topo "
      "-m"),
-    (regex(r"^ {4,8}(?:Product Name|GPU UUID|FB Memory Usage|BAR1 Memory Usage|Performance State|GPU Link Info|"
-           r"Clocks Event Reasons|GPU Current Temp|Replays Since Reset)[ \t]*(?::|$)", re.MULTILINE),
-     "a part of nvidia-smi -q, without its first lines; give all of it: nvidia-smi -q"),
+    (_QUERY_LINE, "a part of nvidia-smi -q, without its first lines; give all of it: nvidia-smi -q"),
+    (_QUERY_TAG, "a part of nvidia-smi -q -x, without its first lines; give all of it: nvidia-smi -q"),
     (regex(r"ProcessGroupNCCL|Watchdog caught collective|collective operation timeout|ncclInternalError"),
      "what PyTorch says about NCCL: a rank did not answer, and not why; give sudo dmesg (xid, hung-task), and the log "
      "of a run with NCCL_DEBUG=INFO; on the box: sudo tunecheck allreduce"),

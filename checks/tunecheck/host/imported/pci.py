@@ -181,7 +181,8 @@ class BusTree:
                 continue
             if any(port.occupied for port in ports):
                 return (f"behind {ports[0].bdf} a device is present (its link is up, or its slot is occupied), and "
-                        "lspci shows none: it is not in this text, or the machine lost it")
+                        "lspci shows none: it is not in this text, or the machine lost it (`tunecheck explain "
+                        "accelerator-count`)")
             if any(self._perhaps(port) for port in ports):
                 return f"whether a device is behind {ports[0].bdf} is not told, and lspci shows none"
         for above, bus in self._holes():

@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-__all__ = ["apart", "document", "of_table"]
+from .nvml_keys import KEYS
+
+__all__ = ["ONLY_ON_HOST", "apart", "document", "of_table"]
+
+#: Why a document of texts lacks what no text shows: the version of NVML's library.
+ONLY_ON_HOST = "not in the import, and no text shows it; on the box run: sudo tunecheck record"
+#: Why a report that is cut, or one of some sections (-d MEMORY), lacks a value.
+_NOT_SHOWN = "NOT_READ: not in this part of the report; add the whole of: nvidia-smi -q"
 
 #: A text is {"driver", "attached" (GPUs of the machine, 0: not told), "gpus": {bdf: {"values", "errors"}}}.
 Told = Dict[str, Any]
@@ -91,9 +98,14 @@ def document(texts: Sequence[Told]) -> Optional[Dict[str, Any]]:
             gpus[bdf] = _worse(gpus[bdf], more) if bdf in gpus else more
     if not gpus:
         return None
+    for gpu in gpus.values():
+        # Of a whole report the driver itself left out what is not there.
+        for key in KEYS if "whole_report" not in gpu["values"] else ():
+            if key not in gpu["values"]:
+                gpu["errors"].setdefault(key, _NOT_SHOWN)
     driver = next((text["driver"] for text in texts if text["driver"]), "")
     attached = max(text["attached"] for text in texts)
-    errors = {"library": "NOT_IN_IMPORT: not in nvidia-smi -q"}
+    errors = {"library": ONLY_ON_HOST}
     if not driver:
         errors["driver"] = "not in the import; add: nvidia-smi -q"
     if attached > len(gpus):

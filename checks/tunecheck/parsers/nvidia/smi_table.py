@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ...util.at_first_use import regex
 from .nvml_keys import KEYS
 from .smi_failure import failures
+from .smi_merge import ONLY_ON_HOST
 from .smi_tree import address
 
 __all__ = ["TABLE", "listed", "listed_whole", "parse_table"]
@@ -63,7 +64,7 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
             shown.add(bdf)
             error = "GPU_IS_LOST" if failure.kind == "lost" else "UNKNOWN"
             gpus.append({"bdf": bdf, "index": len(gpus), "values": {}, "errors": dict.fromkeys(KEYS, error)})
-    errors = {"library": "not in the table of nvidia-smi"}
+    errors = {"library": ONLY_ON_HOST}
     if not ended:
         errors["gpus"] = "cut short: the table of nvidia-smi has no end, its list of processes is not there"
     elif unread:

@@ -22,6 +22,7 @@ CODES = {
     "differs": "There are more or fewer accelerators than the specification declares.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
+    "other-count-in-guest": "Of a virtual machine a text of the driver has another number of GPUs than the PCI tree.",
     "left-since-boot": "The kernel found a GPU at boot that is no longer in the PCI tree.",
     "does-not-answer": "An accelerator is listed and does not answer: its configuration space reads ff.",
 }
@@ -32,6 +33,9 @@ _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a mat
                              place=Place.MACHINE)
 _LOOK_GUEST = Remedy.typed("no GPU of NVIDIA's is in this virtual machine: ask the owner of its host to pass one "
                            "through; here `lspci -nn -d 10de:` then lists it", place=Place.HYPERVISOR)
+_OF_TWO = "other-count-in-guest"
+_ONE_MACHINE = Remedy.typed("take all texts inside the virtual machine, at one time: `sudo lspci -nnvvv`, `nvidia-smi "
+                            "topo -m`, `nvidia-smi -q`; where they still differ, it lost a GPU: restart it")
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
@@ -63,7 +67,8 @@ def judge(case: Case) -> Iterator[Finding]:
     missing = [bdf for bdf in named if topology.listed is not None and bdf not in topology.listed]
     others = [*(list(_without_the_driver(case)) or _fewer_in_a_text(case)), *_left_since_boot(case)]
     # Where nobody said how many there have to be, "7 found" is no pass beside "of 8".
-    contradicted = wanted is None and good and any(each.outcome == "fail" for each in others)
+    contradicted = wanted is None and good and any(
+        each.outcome == "fail" or each.code == _OF_TWO for each in others)
     if topology.doubt:
         yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
                                       expected, (f"{accelerators.source}: {names}",)), topology.doubt)
@@ -142,21 +147,24 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
     """Yield the finding about a text of the driver that has fewer or more GPUs of NVIDIA's than the PCI tree has."""
     gpus, topology = wanted_driver.gpus(case), case.snapshot.topology
     found = driver_count(case)
-    if found is None or case.guest or not gpus:
+    if found is None or not (gpus or case.guest):
         return
     source, count, least = found
     if count == len(gpus) or (least and count < len(gpus)):
         return
     text = (f"the PCI tree has {len(gpus)} GPUs of NVIDIA's ({', '.join(gpu.bdf for gpu in gpus)}), and {source} has "
             f"{count}")
-    if count > len(gpus):
-        if topology.doubt or topology.unidentified:     # the tree may be a part
-            return
+    others = sum(gpu.driver.value not in (None, wanted_driver.NVIDIA) for gpu in gpus)
+    if topology.doubt or topology.unidentified if count > len(gpus) else len(gpus) - others <= count:
+        return      # the tree may be a part; or another driver has the rest
+    if case.guest:      # its host has more: one of the texts may be of that
+        yield Finding(_ID, _OF_TWO, "GPUs", "unknown", "effective", f"{source} has {count} GPUs, and the PCI tree of "
+                      f"this virtual machine {len(gpus)}: the texts are of two machines, or a GPU is lost",
+                      str(len(gpus)), str(count), (source,), _ONE_MACHINE)
+    elif count > len(gpus):
         yield Finding(_ID, "not-in-tree", "GPUs", "fail", "effective", f"{text}: the tree lacks some", str(len(gpus)),
                       f"{count}, as the driver has", (source,), _GONE)
-        return
-    others = sum(gpu.driver.value not in (None, wanted_driver.NVIDIA) for gpu in gpus)
-    if len(gpus) - others > count:
+    else:
         yield Finding(_ID, "not-in-driver", "GPUs", "fail", "effective", f"{text}: the driver lost "
                       f"{len(gpus) - others - count}, or never had it", str(count), str(len(gpus)), (source,), _LOST)
 
