@@ -14,7 +14,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .model import Answer, AuditHead, Seen
 from .overlap import Beside
-from .scope import FILES, LIMIT
+from .scope import named, of_carried
 from .store.sanitize import plain
 
 if TYPE_CHECKING:
@@ -52,9 +52,8 @@ class Source:
         inventory, limit = self.inventory or "", self.limit or ""
         if limit.startswith("@"):
             limit = f"@{_place(limit[1:])}"
-        parts = [inventory if "," in inventory or not inventory else _place(inventory),
-                 f"{LIMIT}{limit}" if limit else "", f"{FILES}{_place(self.folder.path)}" if self.folder else ""]
-        return plain(", ".join(part for part in parts if part), 2000)
+        return plain(named(inventory if "," in inventory or not inventory else _place(inventory), limit,
+                           _place(self.folder.path) if self.folder else ""), 2000)
 
     def asked(self) -> tuple[tuple[tuple[str, str], ...], dict[str, dict[str, Any]]]:
         """Every (host, group), by name; and what the inventory, where there is one, declares of each host's spec: its
@@ -167,7 +166,7 @@ def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[S
     and where nothing in a new folder is a snapshot."""
     if source.folder is None or source.inventory is not None:
         return source, ()
-    carried = [head for head in store.audits() if head.finished is not None and head.scope.startswith(FILES)]
+    carried = [head for head in store.audits() if head.finished is not None and of_carried(head.scope)]
     last = next((head for head in reversed(carried) if head.scope == source.scope), None)
     before: dict[str, str] = {}
     if last is not None:

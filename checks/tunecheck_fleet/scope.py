@@ -1,15 +1,32 @@
-"""Which hosts an audit asked, in words (run.Source.scope), and the inventory in them."""
+"""The name of what an audit asked: an inventory, a limit, a folder of carried files. Audits with one name are compared,
+and the name stands in reports and in the store; it is made and taken apart here alone."""
 
 from __future__ import annotations
 
-__all__ = ["FILES", "LIMIT", "inventory_of"]
+__all__ = ["named", "of_carried", "of_inventory", "without_limit"]
 
-#: Between the parts of a scope.
-LIMIT, FILES = "limit ", "files of "
+_BETWEEN, _LIMIT, _FILES = ", ", "limit ", "files of "
 
 
-def inventory_of(scope: str) -> str:
-    """The path of the inventory that was given; "" where none was: a list of hosts, carried files, or what was
+def named(place: str, limit: str = "", files: str = "") -> str:
+    """Return the name. ``place``: the path of an inventory, or other words for the hosts that were asked. ``files``:
+    the folder of carried files."""
+    return _BETWEEN.join(part for part in (place, f"{_LIMIT}{limit}" if limit else "",
+                                           f"{_FILES}{files}" if files else "") if part)
+
+
+def without_limit(scope: str) -> str:
+    """Return what the audits of one inventory have in common, whatever their limit."""
+    return scope.partition(_BETWEEN + _LIMIT)[0]
+
+
+def of_carried(scope: str) -> bool:
+    """Return whether only carried files were judged."""
+    return scope.startswith(_FILES)
+
+
+def of_inventory(scope: str) -> str:
+    """Return the path of the inventory that was given; "" where none was: a list of hosts, carried files, or what was
     pushed."""
-    path = scope.partition(f", {LIMIT}")[0].partition(f", {FILES}")[0]
+    path = without_limit(scope).partition(_BETWEEN + _FILES)[0]
     return path if path.startswith("/") else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .scope import without_limit
+
 if TYPE_CHECKING:
     from .model import AuditHead
     from .store import Store
@@ -19,7 +21,7 @@ def newest_of_each(store: Store) -> list[AuditHead]:
     found: dict[str, AuditHead] = {}
     for head in store.audits():
         if head.finished is not None:
-            found[head.scope.partition(", limit ")[0]] = head
+            found[without_limit(head.scope)] = head
     return sorted(found.values(), key=lambda head: -head.id)[:_LOOKED]
 
 

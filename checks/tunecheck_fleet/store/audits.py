@@ -16,6 +16,7 @@ from tunecheck import __version__
 from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
+from ..scope import without_limit
 from .claims import settle
 from .open_history import Open
 from .sanitize import canonical, plain
@@ -174,15 +175,10 @@ def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:
     for number, scope in rows:
         scopes.setdefault(scope, []).append(number)
     own = next((scope for number, scope in rows if number == audit_id), None)
-    if own is None or max(number for number, scope in rows if _inventory(scope) == _inventory(own)) != audit_id:
+    if own is None or max(number for number, scope in rows if without_limit(scope) == without_limit(own)) != audit_id:
         return {}
     return {numbers[-1]: numbers[-2] if len(numbers) > 1 else None for scope, numbers in scopes.items()
-            if scope != own and _inventory(scope) == _inventory(own)}
-
-
-def _inventory(scope: str) -> str:
-    """The scope without its limit (run.Source.scope); what was pushed is told by no inventory."""
-    return scope.partition(", limit ")[0]
+            if scope != own and without_limit(scope) == without_limit(own)}
 
 
 def _nothing(audit_id: int) -> UsageError:
