@@ -3,7 +3,7 @@ and the name stands in reports and in the store; it is made and taken apart here
 
 from __future__ import annotations
 
-__all__ = ["named", "of_carried", "of_inventory", "without_limit"]
+__all__ = ["inventory_of", "named", "of_carried", "without_limit"]
 
 _BETWEEN, _LIMIT, _FILES = ", ", "limit ", "files of "
 
@@ -25,7 +25,7 @@ def of_carried(scope: str) -> bool:
     return scope.startswith(_FILES)
 
 
-def of_inventory(scope: str) -> str:
+def inventory_of(scope: str) -> str:
     """Return the path of the inventory that was given; "" where none was: a list of hosts, carried files, or what was
     pushed."""
     path = without_limit(scope).partition(_BETWEEN + _FILES)[0]

@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Literal
 
 from ..util.at_first_use import dataclass, regex
@@ -94,8 +93,8 @@ def opens_driver(argv: Sequence[str]) -> bool:
     if program == "tunecheck":
         return "--from" not in words and any(word in _VERBS for word in words[:1])
     if program == "ansible-playbook":
-        tags = [tag for option, value in pairwise(words) if option == "--tags" for tag in value.split(",")]
-        return any(tag in _TAGS for tag in tags)
+        tags = words[words.index("--tags") + 1:][:1] if "--tags" in words else []
+        return any(tag in _TAGS for each in tags for tag in each.split(","))
     if program == "systemctl":
         return words[:1] != ["status"] and any(word.startswith(_OPEN) for word in words)
     return program.startswith(_OPEN)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tunecheck.model.command import of_inventory
 
 from ..model import Problem
-from ..scope import of_inventory
+from ..scope import inventory_of
 from ..uncollected import uncollected
 from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
@@ -100,7 +100,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         rows = [row for row in rows if (row.group, row.fact) in own]
     found_causes = causes(rows, about)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
-    path = of_inventory(view.audit.scope)
+    path = inventory_of(view.audit.scope)
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes), path),
         causes=tuple(_with_inventory(cause, path) for cause in found_causes),

@@ -14,7 +14,7 @@ from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.run import Source
-from tunecheck_fleet.scope import of_inventory
+from tunecheck_fleet.scope import inventory_of
 from tunecheck_fleet.verdict import FleetReport
 
 PLAY = run("ansible-playbook site.yml -i inventory/NAME --tags acs -l", "box1", where="control")
@@ -24,12 +24,12 @@ PLAY = run("ansible-playbook site.yml -i inventory/NAME --tags acs -l", "box1", 
     (Source("/srv/inv"), "/srv/inv"), (Source("/srv/my inv/", "gpu*"), "/srv/my inv"),
     (Source("box1,box2"), ""), (Source("box1,", "box1"), "")])
 def test_the_inventory_of_a_scope(source: Source, path: str) -> None:
-    assert of_inventory(source.scope) == path
+    assert inventory_of(source.scope) == path
 
 
 @pytest.mark.parametrize("scope", ["push", "files of /srv/carried", "all"])
 def test_a_scope_that_names_no_inventory(scope: str) -> None:
-    assert of_inventory(scope) == ""
+    assert inventory_of(scope) == ""
 
 
 def _report(scope: str) -> FleetReport:
