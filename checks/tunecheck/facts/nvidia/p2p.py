@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...host import Host
-from ...host.imported.outputs import output_for
 from ...host.nvml_absence import NOT_READ, nvml_reason
 from ...model.fact import Absence, Fact, absent, known, not_understood
 from ..pci.topo_text import driver_rows, parsed_table
@@ -48,6 +47,7 @@ def p2p(host: Host, nvml: Fact[Nvml]) -> Fact[P2p]:
                         table.source, table.reason or Absence.NOT_READ)
     if not any(table.known for table in tables.values()):
         if all(table.absence is Absence.NOT_IN_IMPORT for table in tables.values()):
+            from ...host.imported.outputs import output_for  # of texts alone: the collector does not bring it to a box
             return absent(_BOTH, Absence.NOT_IN_IMPORT.because(f"not in the import; add: {output_for(_BOTH)}"))
         return absent(tables["read"].source, tables["read"].reason or Absence.NOT_READ)
     # A table nobody saved is no question of its own beside the other one.
