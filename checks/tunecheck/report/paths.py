@@ -49,6 +49,8 @@ def _short(group: list[PairPath]) -> str:
     start = f"{path.pair.relation.value or '?'} ({f'{len(group)} pairs' if len(group) > _FEW else labels})"
     if path.latency_class == "nvlink":
         return f"{start}: {path.reason}"
+    if _not_known(path):
+        return f"{start}: the way is not known: {path.reason}"
     start += f": {_ports(len(path.hops) - 2)}"
     if path.one_way is None:
         return f"{start}, no prediction: {path.reason}"
@@ -72,6 +74,8 @@ def _line(group: list[PairPath]) -> str:
     path = group[0]
     if path.latency_class == "nvlink":
         return str(path.reason)
+    if _not_known(path):
+        return f"{path.pair.relation.value or '?'}: the way is not known: {path.reason}"
     common = {each.pair.common for each in group}
     below = f" below {path.pair.common}" if len(common) == 1 and path.pair.common else ""
     start = f"{path.pair.relation.value or '?'}: crosses {_ports(len(path.hops) - 2)}{below}"
@@ -81,6 +85,11 @@ def _line(group: list[PairPath]) -> str:
     both = f", {path.two_way:.1f} both ways" if path.two_way is not None else ""
     tail = f" ({path.reason})" if path.reason else ""
     return f"{start}, {link}, MPS {path.mps}: predicted {path.one_way:.1f} GB/s one way{both}{tail}"
+
+
+def _not_known(path: PairPath) -> bool:
+    """Whether no port was seen because nothing tells of ports. Without a port are also GPUs of one host bridge."""
+    return path.one_way is None and path.pair.relation.value is None and len(path.hops) <= 2
 
 
 def _ports(count: int) -> str:

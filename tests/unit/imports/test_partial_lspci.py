@@ -18,6 +18,7 @@ from tunecheck.model.finding import Finding, Place
 from tunecheck.parsers.kernel.lscpu import parse_lscpu
 from tunecheck.parsers.pci.aer_status import read_status
 from tunecheck.report.not_given import is_missing
+from tunecheck.report.paths import path_lines, short_path_lines
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -326,3 +327,31 @@ def test_texts_with_other_numbers_of_gpus_never_pass_together(machine: str, othe
     codes = {each.code for each in found}
     assert ("other-count-in-guest" in codes) == (differs and machine == "guest")
     assert bool(codes & {"not-in-tree", "not-in-driver"}) == (differs and machine == "metal")
+
+
+@pytest.mark.parametrize("missing", [None, "03", "04", "05"])
+def test_a_fix_names_the_board_also_where_the_driver_counts_others(tmp_path: Path, missing: str | None) -> None:
+    """A number of the report would be another GPU for nvidia-smi, and a reset of that hits the wrong one."""
+    buses = ("03", "04", "05")
+    listed = "".join(f"{bus}:00.0 3D controller [0302]: NVIDIA Corporation GH100 [10de:2335] (rev a1)\n"
+                     "\tKernel driver in use: nvidia\n\n" for bus in buses if bus != missing)
+    bridge = "00:00.0 Host bridge [0600]: Intel Corporation 82G33 [8086:29c0]\n\tFlags: bus master\n\n"
+    rows = [row(index=number, bus=bus, ecc="2" if bus == "05" else "0") for number, bus in enumerate(buses)]
+    failed = [each for each in judged(tmp_path, bridge + listed, table(*rows))["gpu-ecc"] if each.outcome == "fail"]
+    if missing == "05":
+        assert not failed
+        return
+    assert len(failed) == 1 and failed[0].remedy is not None
+    argv = failed[0].remedy.commands[0].argv
+    own = failed[0].subject.removeprefix("GPU")
+    assert argv[argv.index("-i") + 1] == ("2" if missing is None else "0000:05:00.0")
+    assert own == ("2" if missing is None else "1")
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_way_that_no_text_tells_has_no_number_of_ports(tmp_path: Path, short: bool) -> None:
+    (tmp_path / "list.txt").write_text("".join(
+        f"{bus}:00.0 3D controller: NVIDIA Corporation Device 2bb5 (rev a1)\n" for bus in ("01", "41", "81")))
+    snapshot = gather(load_import(str(tmp_path / "list.txt")), None, True)
+    line, = short_path_lines(snapshot) if short else path_lines(snapshot)
+    assert "the way is not known: " in line and " ports" not in line

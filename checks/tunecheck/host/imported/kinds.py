@@ -13,11 +13,17 @@ from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
 from .log_signs import is_log
 
-__all__ = ["advice", "is_list", "not_judged", "recognise", "shown"]
+__all__ = ["advice", "is_list", "is_result", "not_judged", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
 
+#: What this program wrote about a box: a report as text, page, JSON, JUnit or metrics. All that a text says of a box is
+#: in there again, as tables and sentences, and is no evidence any more.
+_RESULT = regex(
+    r"\A(?:tunecheck: import: [^\n]*\n)?\s*(?:tunecheck [a-z0-9-]{2,20}: [^\n]+\n|"
+    r"<!DOCTYPE html>\s*(?:<[^\0]{0,4000}?<title>)?tunecheck |<\?xml [^\n]*\n<testsuites name=\"tunecheck |"
+    r"# (?:HELP|TYPE) tunecheck_|\{\s*\"schema\":\s*\"tunecheck/(?!(?:spec|record|snapshot)/))")
 _LSPCI = regex(HEADER.pattern, re.MULTILINE)
 _CLASSES = ("VGA compatible controller", "3D controller", "Host bridge", "PCI bridge", "Display controller",
             "Processing accelerators")
@@ -133,6 +139,11 @@ def _other_log(head: str) -> bool:
     return log_forms.is_log(head)
 
 
+def is_result(text: str) -> bool:
+    """Return whether the text is a report of this program."""
+    return _RESULT.match(text[:_HEAD]) is not None
+
+
 def is_list(text: str) -> bool:
     """Return whether an lspci text has no line of details in it."""
     return _LSPCI_BODY.search(text[:_HEAD]) is None
@@ -146,6 +157,9 @@ def not_judged(text: str) -> list[str]:
 
 def advice(text: str) -> str | None:
     """Return how to get something recognisable in place of ``text``. None where there is no advice."""
+    if is_result(text):
+        return ("a report of tunecheck, which is a result and no input; give what it was made from, or a recording of "
+                "the box: sudo tunecheck record")
     if _LSPCI.search(text[:_HEAD]):
         return "lspci without its details; run sudo lspci -nnvvv"
     head = text[:_HEAD]

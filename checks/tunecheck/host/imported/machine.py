@@ -132,6 +132,9 @@ def load_import(path: str) -> ImportedHost:
             seen.append(piece.origin)
         if piece.doubt:
             holes.setdefault(piece.doubt)
+        if kinds.is_result(piece.text):
+            advice.setdefault((piece.origin, kinds.advice(piece.text) or ""))
+            continue
         kind = _take(texts, piece)
         taken = [*([kind] if kind is not None else []), *_kept(texts, piece)]
         if taken and kind not in ("kernel log", "spec", "bug report") and _strays(texts, piece):

@@ -17,7 +17,7 @@ __all__ = ["HostError", "MemoryErrors"]
 _EDAC = regex(r"EDAC (?P<where>[A-Za-z_-]{1,20} ?\d{0,4}): (?:(?P<count>\d{1,9}) )?(?P<kind>UE|CE)\b")
 _MCE = regex(r"(?:mce: )?\[Hardware Error\]: (?P<where>CPU \d{1,5}): Machine Check(?: Exception)?: [0-9a-f]{1,4} "
              r"Bank (?P<bank>\d{1,4}): (?P<status>[0-9a-f]{16})")
-_OOM = regex(r"(?:Memory cgroup out|Out) of memory(?: \([a-z_ ]{1,40}\))?: Kill(?:ed)? process (?P<pid>\d{1,10}),? "
+_OOM = regex(r"(?P<limit>Memory cgroup out|Out) of memory(?: \([a-z_ ]{1,40}\))?: Kill(?:ed)? process (?P<pid>\d{1,10}),? "
              r"\((?P<name>[^)\n]{1,64})\)")
 #: MCi_STATUS: bit 61 says that the error was not corrected (Intel's and AMD's manuals).
 _UNCORRECTED = 1 << 61
@@ -27,8 +27,9 @@ _TEXT = 200
 
 @dataclass(frozen=True)
 class HostError:
-    """All messages of one ``kind`` ("uncorrected", "corrected", "out of memory") about one place: a memory controller,
-    a processor's bank, or the name of the process that was killed. ``text``: the last one."""
+    """All messages of one ``kind`` ("uncorrected", "corrected", "out of memory", "memory limit") about one place: a
+    memory controller, a processor's bank, or the name of the process that was killed: by the host's need, or by the
+    limit of its own cgroup, as a container's is. ``text``: the last one."""
 
     kind: str
     where: str
@@ -72,4 +73,6 @@ def _read(text: str) -> Optional[Tuple[str, str, int]]:
         lost = bool(int(found["status"], 16) & _UNCORRECTED)
         return ("uncorrected" if lost else "corrected"), f"{found['where']} bank {found['bank']}", 1
     found = _OOM.match(text)
-    return ("out of memory", found["name"], 1) if found else None
+    if not found:
+        return None
+    return "out of memory" if found["limit"] == "Out" else "memory limit", found["name"], 1

@@ -16,7 +16,8 @@ CHECK = Check(
 CODES = {
     "uncorrected-error": "The host's memory or a processor had an error that was not corrected (EDAC, machine check).",
     "corrected-error": "The host's memory or a processor had an error that was corrected (EDAC, machine check).",
-    "killed-for-memory": "The kernel killed a process because memory ran out.",
+    "killed-for-memory": "The kernel killed a process because the host's memory ran out.",
+    "killed-at-limit": "The kernel killed a process at the memory limit of its container or service (its cgroup).",
 }
 _ID = CHECK.id
 _KINDS = {"uncorrected": ("uncorrected-error", "fail", "uncorrected error"),
@@ -24,7 +25,12 @@ _KINDS = {"uncorrected": ("uncorrected-error", "fail", "uncorrected error"),
 _MODULE = Remedy("find the memory module by the message and the BMC's log, and replace it; a processor's bank is told "
                  "by the maker's tools (rasdaemon)", place=Place.MACHINE)
 _OOM = Remedy.typed("see what took the memory (`sudo journalctl -k -b -g oom`): an engine that pins host memory for "
-                    "its cache, or a container's limit; what was killed has to be started again")
+                    "its cache, for example; what was killed has to be started again")
+_LIMIT = Remedy.typed("see which limit it was (`sudo journalctl -k -b -g oom-kill`: oom_memcg), and raise that of the "
+                      "container or service; what was killed has to be started again")
+_KILLS = {"out of memory": ("killed-for-memory", "the host's memory ran out", _OOM),
+          "memory limit": ("killed-at-limit", "it reached the memory limit of its container or service (cgroup)",
+                           _LIMIT)}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -35,11 +41,12 @@ def judge(case: Case) -> Iterator[Finding]:
     for error in log.memory:
         evidence = (f"{case.host.kernel.log.source}: {error.text}",)
         last = ", last" if error.count > 1 else ""
-        if error.kind not in _KINDS:
+        if error.kind in _KILLS:
+            code, words, remedy = _KILLS[error.kind]
             times = f" {error.count} times{last}" if error.count > 1 else ""
-            yield Finding(_ID, "killed-for-memory", error.where, "warn", "behaviour", f"the kernel killed {error.where}"
-                          f"{times}{from_log.at(error.last)}: memory ran out", str(error.count), "no such kill since "
-                          "boot", evidence, _OOM)
+            yield Finding(_ID, code, error.where, "warn", "behaviour", f"the kernel killed {error.where}{times}"
+                          f"{from_log.at(error.last)}: {words}", str(error.count), "no such kill since boot", evidence,
+                          remedy)
             continue
         code, outcome, words = _KINDS[error.kind]
         yield Finding(_ID, code, error.where, outcome, "behaviour", f"{error.where}: {error.count} {words}"

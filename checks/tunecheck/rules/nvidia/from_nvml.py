@@ -33,7 +33,7 @@ _SAVE = Remedy.typed("see what `nvidia-smi -q` prints")
 @dataclass(frozen=True)
 class Verdict:
     """What holds for one GPU. ``code`` is the finding's; ``text`` goes behind the GPU's name; "{gpus}" in ``fix``
-    stands for NVML's indices."""
+    stands for their numbers or addresses."""
 
     code: str
     outcome: str
@@ -58,6 +58,8 @@ class Unread(Exception):  # noqa: N818 - not an error of the program: a value th
 
 @dataclass
 class _Group:
+    #: What ``nvidia-smi -i`` takes. The addresses where the driver counts other GPUs than this report: a number would
+    #: name another board.
     gpus: list[str] = field(default_factory=list)
     bdfs: list[str] = field(default_factory=list)
 
@@ -141,13 +143,14 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                       absence=found.absence)
     else:
         groups: dict[Verdict, _Group] = {}
+        same = all(gpu.index == index for index, bdf in devices if (gpu := found.value.gpu(bdf)) is not None)
         last: Verdict | None = None
         for index, bdf in devices:
             gpu = found.value.gpu(bdf)
             for verdict in _verdicts(gpu, look):
                 if verdict != last:         # to compare takes less time than a hash, and most boards are alike
                     last, group = verdict, groups.setdefault(verdict, _Group())
-                group.gpus.append(str(index if gpu is None else gpu.index))
+                group.gpus.append(str(index) if same else bdf)
                 group.bdfs.append(f"GPU{index} {bdf}")
         for verdict, group in groups.items():
             yield _finding(check, verdict, group)
