@@ -355,3 +355,36 @@ def test_a_way_that_no_text_tells_has_no_number_of_ports(tmp_path: Path, short: 
     snapshot = gather(load_import(str(tmp_path / "list.txt")), None, True)
     line, = short_path_lines(snapshot) if short else path_lines(snapshot)
     assert "the way is not known: " in line and " ports" not in line
+
+
+def _shown(count: int) -> dict[str, str]:
+    """What texts of the driver show of a machine with so many GPUs."""
+    gpus = range(count)
+    buses = [f"{3 + 16 * number:02x}" for number in gpus]
+    columns = "\t".join(f"GPU{b}" for b in gpus)
+    def letters(word: str) -> str:
+        return "\n".join(f" GPU{a}\t" + "\t".join("X" if a == b else word for b in gpus) for a in gpus)
+
+    return {
+        "topo": f"\t{columns}\tCPU Affinity\n" + "".join(
+            f"GPU{a}\t" + "\t".join(" X " if a == b else "NODE" for b in gpus) + "\t0-63\n" for a in gpus),
+        "-L": "".join(f"GPU {a}: NVIDIA H200 (UUID: GPU-11111111-2222-3333-4444-5555555555{bus})\n"
+                      for a, bus in zip(gpus, buses, strict=True)),
+        "p2p": f" \t{columns}\n{letters('OK')}\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n",
+        "smi": table(*(row(index=a, bus=bus) for a, bus in zip(gpus, buses, strict=True)))}
+
+
+@pytest.mark.parametrize(("one", "other"), [(a, b) for a in _shown(2) for b in _shown(2) if a != b])
+def test_texts_with_different_numbers_of_gpus_are_told(tmp_path: Path, one: str, other: str) -> None:
+    def codes(name: str, *texts: str) -> set[tuple[str, str]]:
+        return {(each.code, each.outcome) for each in judged(tmp_path / name, *texts)["accelerator-count"]}
+
+    assert ("counts-differ", "unknown") in codes("differ", _shown(3)[one], _shown(2)[other])
+    assert not {code for code, _ in codes("same", _shown(3)[one], _shown(3)[other])} & {"counts-differ"}
+
+
+def test_a_table_of_some_gpus_counts_none(tmp_path: Path) -> None:
+    """`nvidia-smi -i 2`."""
+    asked = table(row(index=2, bus="23"))
+    found = judged(tmp_path, _shown(3)["topo"], asked)["accelerator-count"]
+    assert "counts-differ" not in {each.code for each in found}

@@ -14,6 +14,8 @@ from tunecheck.host.nvml_absence import nvml_reason
 from tunecheck.model.fact import Absence
 from tunecheck.model.finding import Finding
 from tunecheck.parsers.nvidia.smi_query import parse_query
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -134,3 +136,33 @@ def test_a_recording_of_an_earlier_version_is_read(monkeypatch: pytest.MonkeyPat
     assert found.gpus[0].fact("sram_threshold_exceeded").absence is Absence.OLDER
     outcomes = {each.id: each.outcome for each in judge(Case(gather(host, None, True)), "preflight")}
     assert (outcomes["gpu-ecc"], outcomes["gpu-power-limit"]) == ("pass", "pass")
+
+
+_BOOT = "[    0.000000] Linux version 6.12.1\n[    1.000000] pci 0000:03:00.0: [10de:2bb5] type 00 class 0x030000\n"
+_FAILED = ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest "
+           "NVIDIA driver is installed and running.\n")
+_MODULES = ("Module                  Size  Used by\nnouveau              2826240  0\n"
+            "mxm_wmi                16384  1 nouveau\n")
+_OPEN = (_BOOT + "[    9.000000] NVRM: The NVIDIA GPU 0000:03:00.0 (PCI ID: 10de:2bb5)\n"
+         "NVRM: installed in this system requires use of the NVIDIA open kernel modules.\n")
+
+
+@pytest.mark.parametrize(("answer", "beside", "cause"), [
+    (_FAILED, _MODULES, "nouveau-loaded"), ("No devices were found\n", _OPEN, "module-flavour")])
+def test_what_says_why_the_driver_has_nothing_comes_before_its_silence(
+        tmp_path: Path, answer: str, beside: str, cause: str) -> None:
+    """One cause is one failure, and the next step is its fix. Without the cause the silence is the failure."""
+    def found(*texts: str) -> tuple[dict[str, str], str]:
+        folder = tmp_path / str(len(texts))
+        folder.mkdir()
+        for number, text in enumerate(texts):
+            (folder / f"{number}.txt").write_text(text)
+        case = Case(gather(load_import(str(folder)), None, True))
+        findings = judge(case, "preflight")
+        shown = render("preflight", case, findings, Style(width=80), False, True)
+        return {each.id: each.outcome for each in findings if each.id in (cause, "nvml-answers")}, shown
+
+    outcomes, shown = found(answer, beside)
+    assert outcomes == {cause: "fail", "nvml-answers": "unknown"}
+    assert f"next: tunecheck explain {cause}" in shown
+    assert found(answer)[0]["nvml-answers"] == "fail"

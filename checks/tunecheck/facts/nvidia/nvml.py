@@ -35,7 +35,12 @@ _NAMES = {"pstate": "performance state", "temperature_c": "temperature", "power_
           "memory_used_mib": "memory used", "clock_sm_mhz": "SM clock", "utilization_gpu": "utilization",
           "fan_percent": "fan", "persistence": "persistence mode", "power_limit_mw": "power limit",
           "power_limit_enforced_mw": "enforced power limit", "bar1_total_mib": "BAR1 size", "mig_mode": "MIG mode",
-          "ecc_mode": "ECC mode", "temperature_slowdown_c": "slowdown temperature"}
+          "ecc_mode": "ECC mode", "ecc_pending": "ECC mode after a reset",
+          "ecc_aggregate_uncorrected": "uncorrectable errors of all time", "remap_pending": "pending row remapping",
+          "remap_failed": "failed row remapping", "retire_pending": "pending page retirement",
+          "tpc_repair_pending": "pending TPC repair", "channel_repair_pending": "pending channel repair",
+          "sram_threshold_exceeded": "SRAM threshold",
+          "temperature_slowdown_c": "slowdown temperature"}
 
 
 def name_of(key: str) -> str:

@@ -17,8 +17,8 @@ __all__ = ["HostError", "MemoryErrors"]
 _EDAC = regex(r"EDAC (?P<where>[A-Za-z_-]{1,20} ?\d{0,4}): (?:(?P<count>\d{1,9}) )?(?P<kind>UE|CE)\b")
 _MCE = regex(r"(?:mce: )?\[Hardware Error\]: (?P<where>CPU \d{1,5}): Machine Check(?: Exception)?: [0-9a-f]{1,4} "
              r"Bank (?P<bank>\d{1,4}): (?P<status>[0-9a-f]{16})")
-_OOM = regex(r"(?P<limit>Memory cgroup out|Out) of memory(?: \([a-z_ ]{1,40}\))?: Kill(?:ed)? process (?P<pid>\d{1,10}),? "
-             r"\((?P<name>[^)\n]{1,64})\)")
+_OOM = regex(r"(?P<limit>Memory cgroup out|Out) of memory(?: \([a-z_ ]{1,40}\))?: Kill(?:ed)? process "
+             r"(?P<pid>\d{1,10}),? \((?P<name>[^)\n]{1,64})\)")
 #: MCi_STATUS: bit 61 says that the error was not corrected (Intel's and AMD's manuals).
 _UNCORRECTED = 1 << 61
 _MOST = 512

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.absence import Absence
 from ...model.finding import Finding, Remedy
 from ..context import Case
+from . import module_flavour, nouveau_loaded
 from .nvml_remedies import LOST, MISMATCH, VERSIONS
 from .version_refused import MISMATCH as OF_VERSIONS
 
@@ -44,6 +45,10 @@ _KINDS = {
 }
 
 
+#: No module of NVIDIA's is loaded, or the one that is drives no GPU.
+_WITHOUT_MODULE = ("no driver", "no gpu")
+
+
 def refused(case: Case, check: str) -> Iterator[Finding]:
     """Yield one finding for each way in which nvidia-smi failed."""
     kinds: dict[str, list[str]] = {}
@@ -62,5 +67,15 @@ def refused(case: Case, check: str) -> Iterator[Finding]:
                           "driver-coherence passes", words[kind], "an answer", ("nvidia-smi",),
                           absence=Absence.MISMATCH)
             continue
+        if kind in _WITHOUT_MODULE and case.snapshot.host is not None and (cause := _cause(case)):
+            yield Finding(check, code, "NVML", "unknown", "effective", f"{text}{beside}: not known before "
+                          f"{cause} passes", words[kind], "an answer", ("nvidia-smi",), absence=Absence.NO_DRIVER)
+            continue
         yield Finding(check, code, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}",
                       words[kind], "an answer", ("nvidia-smi",), fix)
+
+
+def _cause(case: Case) -> str:
+    """Return the check that fails and says why the driver drives nothing; "" where none does."""
+    return next((each.CHECK.id for each in (nouveau_loaded, module_flavour)
+                 if any(finding.outcome == "fail" for finding in each.judge(case))), "")

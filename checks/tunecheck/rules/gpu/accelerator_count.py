@@ -10,7 +10,7 @@ from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_
 from ..context import Case
 from ..errors import from_log
 from ..nvidia import wanted_driver
-from ..nvidia.posted_gpus import driver_count, gpu_count_text
+from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count_text
 from ..part_of_devices import shown_by_a_part
 
 CHECK = Check(
@@ -23,6 +23,7 @@ CODES = {
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
     "other-count-in-guest": "Of a virtual machine a text of the driver has another number of GPUs than the PCI tree.",
+    "counts-differ": "Two texts of the driver have different numbers of GPUs.",
     "left-since-boot": "The kernel found a GPU at boot that is no longer in the PCI tree.",
     "does-not-answer": "An accelerator is listed and does not answer: its configuration space reads ff.",
 }
@@ -33,9 +34,11 @@ _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a mat
                              place=Place.MACHINE)
 _LOOK_GUEST = Remedy.typed("no GPU of NVIDIA's is in this virtual machine: ask the owner of its host to pass one "
                            "through; here `lspci -nn -d 10de:` then lists it", place=Place.HYPERVISOR)
-_OF_TWO = "other-count-in-guest"
+_OF_TWO, _DIFFER = "other-count-in-guest", "counts-differ"
 _ONE_MACHINE = Remedy.typed("take all texts inside the virtual machine, at one time: `sudo lspci -nnvvv`, `nvidia-smi "
                             "topo -m`, `nvidia-smi -q`; where they still differ, it lost a GPU: restart it")
+_ONE_TIME = Remedy.typed("take them anew, on one machine and at one time: `nvidia-smi topo -m`, `nvidia-smi -q`; "
+                         "where they still differ, a GPU is lost: look for Xid 79 in the kernel log (`sudo dmesg`)")
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
@@ -53,6 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
         more += f"; {counted}" if counted else ""
         yield Finding(_ID, TREE_UNREAD, "accelerators", "unknown", "effective", "the PCI devices cannot be listed: "
                       f"{accelerators.why()}{more}", evidence=(accelerators.source,), absence=accelerators.absence)
+        yield from _counts_differ(case)
         return
     ids = ", ".join(case.spec.accelerators.pci_ids) or "NVIDIA display or 3D controllers"
     wanted = case.spec.accelerators.count
@@ -65,10 +69,11 @@ def judge(case: Case) -> Iterator[Finding]:
     # Whatever the devices without ids are: too many stay too many, and too few stay too few.
     could_fit = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
     missing = [bdf for bdf in named if topology.listed is not None and bdf not in topology.listed]
-    others = [*(list(_without_the_driver(case)) or _fewer_in_a_text(case)), *_left_since_boot(case)]
+    others = list(_without_the_driver(case)) or list(_fewer_in_a_text(case)) or list(_counts_differ(case))
+    others += _left_since_boot(case)
     # Where nobody said how many there have to be, "7 found" is no pass beside "of 8".
     contradicted = wanted is None and good and any(
-        each.outcome == "fail" or each.code == _OF_TWO for each in others)
+        each.outcome == "fail" or each.code in (_OF_TWO, _DIFFER) for each in others)
     if topology.doubt:
         yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
                                       expected, (f"{accelerators.source}: {names}",)), topology.doubt)
@@ -167,6 +172,17 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
     else:
         yield Finding(_ID, "not-in-driver", "GPUs", "fail", "effective", f"{text}: the driver lost "
                       f"{len(gpus) - others - count}, or never had it", str(count), str(len(gpus)), (source,), _LOST)
+
+
+def _counts_differ(case: Case) -> Iterator[Finding]:
+    """Yield the finding about texts of the driver that do not have the same number of GPUs."""
+    counts = driver_counts(case)
+    if len(set(counts.values())) < 2:
+        return
+    shown = ", ".join(f"{source} {count}" for source, count in sorted(counts.items(), key=lambda each: -each[1]))
+    yield Finding(_ID, _DIFFER, "GPUs", "unknown", "effective", f"the texts have different numbers of GPUs ({shown}): "
+                  "they are of two machines or times, or a GPU is lost", shown, "the same number in each",
+                  tuple(counts), _ONE_TIME)
 
 
 def _named_by_driver(case: Case) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.nvidia.nvml import Gpu
+from ...facts.nvidia.nvml import Gpu, name_of
 from ...model.command import run
 from ...model.fact import Absence
 from ...model.finding import Finding, Place
+from ...util.text import some
 from ..check import Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
@@ -104,7 +105,7 @@ def _missing(gpu: Gpu) -> Iterator[str]:
     facts = {key: gpu.fact(key) for key in _KEYS}
     absent = [key for key, fact in facts.items() if fact.absence is Absence.NOT_READ]
     if absent:
-        yield f"{', '.join(absent)} is not in the report{whole_or_add(gpu)}"
+        yield f"{some([name_of(key) for key in absent], 3)}: not in the report{whole_or_add(gpu)}"
     unread: dict[str, list[str]] = {}
     for key, fact in facts.items():
         sound = (maybe(gpu, key, _MOST) is not None if key in _COUNTS else
@@ -112,4 +113,4 @@ def _missing(gpu: Gpu) -> Iterator[str]:
         if not sound and fact.absence not in (*_NONE, Absence.NOT_READ):
             unread.setdefault(fact.reason or f"senseless: {str(fact.value)[:40]!r}", []).append(key)
     for reason, keys in unread.items():
-        yield f"there is no answer for {', '.join(keys)} ({reason})"
+        yield f"there is no answer for {some([name_of(key) for key in keys], 3)} ({reason})"

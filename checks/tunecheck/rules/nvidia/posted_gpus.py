@@ -10,8 +10,8 @@ from ...facts.snapshot import Snapshot
 from ...util.text import some
 from ..context import Case
 
-__all__ = ["counted_names", "driver_count", "given_names", "gpu_count", "gpu_count_text", "maybe_more", "nvlink_words",
-           "shown_name", "whole_or_add"]
+__all__ = ["counted_names", "driver_count", "driver_counts", "given_names", "gpu_count", "gpu_count_text", "maybe_more",
+           "nvlink_words", "shown_name", "whole_or_add"]
 
 
 def gpu_count(case: Case) -> int:
@@ -72,6 +72,26 @@ def driver_count(case: Case) -> tuple[str, int, bool] | None:
     if posted.names:
         return "nvidia-smi -L", len(posted.names), False
     return None
+
+
+def driver_counts(case: Case) -> dict[str, int]:
+    """Return how many GPUs each text of the driver has, by its name. Only of texts that name all GPUs: one that is cut,
+    was asked for some of them, or lost one has no count."""
+    posted, nvml = case.snapshot.posted, case.snapshot.nvml.value
+    found = {}
+    table = posted.table.value
+    if table is not None and not any(table.labels) and not table.cut:
+        found[table.source] = len(table.labels)
+    if posted.names:
+        found["nvidia-smi -L"] = len(posted.names)
+    for letter, pairs in posted.letters.items():
+        if pairs:
+            found["nvidia-smi topo -p2p" + (f" {letter}" if letter != "?" else "")] = len({b for _, b in pairs} | {
+                a for a, _ in pairs})
+    whole = nvml is not None and not any(who == "gpus" or who.startswith("gpu ") for who in nvml.errors)
+    if nvml is not None and whole and [gpu.index for gpu in nvml.gpus] == list(range(len(nvml.gpus))) and nvml.gpus:
+        found["nvidia-smi"] = len(nvml.gpus)
+    return found
 
 
 def given_names(snapshot: Snapshot) -> list[str]:
