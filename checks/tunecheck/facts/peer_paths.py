@@ -15,7 +15,7 @@ from ..model.absence import Absence
 from ..parsers.pci.switch_chips import EMULATED
 from ..util.at_first_use import dataclass
 from .loaded_links import links_above
-from .pci.pci import Device
+from .pci.devices import Device
 from .pci.pcie_link import PcieLink
 from .pci.topology import Pair
 from .snapshot import Snapshot

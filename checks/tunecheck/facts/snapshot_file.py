@@ -50,7 +50,7 @@ class Stored:
         own = self.frozen.spec.accelerators.pci_ids if self.frozen else ()
         if wanted == own or own:
             return wanted == own
-        # Made without any ids, it has all display and 3D controllers of NVIDIA's (facts/pci/pci.py, accelerators).
+        # Made without any ids, it has all display and 3D controllers of NVIDIA's (facts/pci/devices.py, accelerators).
         return all(each.startswith("10de:") for each in wanted) and all(
             device.ids in wanted for device in self.snapshot.topology.devices)
 

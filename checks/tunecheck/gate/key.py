@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 
 from ..facts.file_text import text
 from ..facts.measured_pass import Key
+from ..facts.pci.devices import Device
 from ..facts.pci.iommu import modes
-from ..facts.pci.pci import Device
 from ..facts.pci.topology import Topology, topology
 from ..host import Host, Unreadable
 from ..model.fact import Absence, Fact, absent, absent_as, known

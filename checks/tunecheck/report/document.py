@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import __version__
 from ..facts.measured_pass import MeasuredPass
-from ..facts.pci.pci import Device, Link
+from ..facts.pci.devices import Device, Link
 from ..facts.pci.topology import Pair, Topology
 from ..facts.peer_paths import PairPath, paths
 from ..model.finding import HUNG, Finding, Remedy, exit_code, worst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..facts.pci.pci import Device, bdf_key
+from ..facts.pci.devices import Device, bdf_key
 from ..facts.pci.topology import Topology
 from .tree import DRAWN, acs_text, grown, idle, link_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..facts.pci.pci import Device, bdf_key
+from ..facts.pci.devices import Device, bdf_key
 from ..facts.pci.topology import Topology
 from ..facts.snapshot import Snapshot
 from ..model.absence import Absence

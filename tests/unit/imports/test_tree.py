@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.unit.imports.samples import FIXTURES, lab
 
-from tunecheck.facts.pci import pci
+from tunecheck.facts.pci import devices as pci
 from tunecheck.facts.pci.topology import topology
 from tunecheck.host.imported.machine import ImportedHost
 from tunecheck.host.imported.sysfs import synthesise

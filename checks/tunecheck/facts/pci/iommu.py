@@ -7,7 +7,7 @@ import re
 from ...host import Host, Unreadable
 from ...model.fact import Absence, Fact, absent, known, not_understood
 from ..file_text import text
-from .pci import DEVICES, Device
+from .devices import DEVICES, Device
 
 __all__ = ["modes"]
 

@@ -7,7 +7,7 @@ from ...model.fact import Absence, Fact, absent, known
 from ...parsers.pci.pci import BDF, bdf_key
 from ...util.at_first_use import dataclass
 from ..file_text import text
-from . import pci
+from . import devices as pci
 from .topology import Topology
 
 __all__ = ["Neighbour", "neighbours"]

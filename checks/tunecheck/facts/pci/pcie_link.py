@@ -13,7 +13,7 @@ from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.pcie_rate import payload_rate
 from ...parsers.pci.switch_chips import EMULATED
 from ...util.at_first_use import dataclass
-from .pci import Device
+from .devices import Device
 
 __all__ = ["PcieLink", "above", "hops", "link_between"]
 

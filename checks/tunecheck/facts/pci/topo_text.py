@@ -10,7 +10,7 @@ from ...host.prefetch import TOPO
 from ...model.fact import Absence, Fact, absent, known, not_understood
 from ...parsers.nvidia.topo_matrix import parse_matrix
 from ...util.at_first_use import dataclass
-from . import pci
+from . import devices as pci
 
 __all__ = ["TopoText", "driver_rows", "parsed_table", "topo_text"]
 

@@ -13,7 +13,7 @@ from ...model.fact import Absence, Fact, absent, absent_as, known
 from ...parsers.pci.topology import relate, within
 from ...util.at_first_use import dataclass
 from ..file_text import text
-from . import pci
+from . import devices as pci
 
 if TYPE_CHECKING:
     from .pcie_link import PcieLink

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model.fact import Absence, Fact, absent
 from ...parsers.pci.pcie_cap import Express, generation
-from ..pci.pci import Device
+from ..pci.devices import Device
 from ..snapshot import HostFacts, Snapshot
 from ..snapshot_file import Stored
 from .definition import Entry

@@ -33,7 +33,7 @@ _VENDORS = {
     "ASPEED Technology, Inc.": "1a03", "ASMedia Technology Inc.": "1b21", "Mellanox Technologies": "15b3",
     "Matrox Electronics Systems Ltd.": "102b",
 }
-#: Boards whose name alone decides. 2bb1, 2bb4, 2bb5, 2b85, 2901 and 2335 are those of facts/pci/pci.py.
+#: Boards whose name alone decides. 2bb1, 2bb4, 2bb5, 2b85, 2901 and 2335 are those of facts/pci/devices.py.
 _NVIDIA = {
     "GB202GL [RTX PRO 6000 Blackwell Workstation Edition]": "2bb1",
     "GB202GL [RTX PRO 6000 Blackwell Max-Q Workstation Edition]": "2bb4",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...facts.pci.topology import Pair
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Remedy

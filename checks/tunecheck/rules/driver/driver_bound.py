@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...model.finding import Finding
 from ..check import DRIVER, Check, Family, Heading, Needs
 from ..codes import NO_GPU, OK, UNREAD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...model.command import addresses, run, typed
 from ...model.finding import Finding, Remedy
 from ..codes import NO_GPU_LISTED

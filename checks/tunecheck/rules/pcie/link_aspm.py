@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...model.finding import Finding
 from ...parsers.kernel.cmdline import words
 from ..check import TOPO, Check, Family, Heading, Needs

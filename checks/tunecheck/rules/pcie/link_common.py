@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...facts.loaded_links import links_above
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink, hops
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding

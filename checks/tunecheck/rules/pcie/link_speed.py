@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...facts.loaded_links import busy
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.absence import Absence
 from ...model.finding import Finding, Place, Remedy

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import board as board_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...facts.pci.pci import Device
+from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...facts.pci.topology import Topology
 from .link_common import named
