@@ -26,8 +26,8 @@ _MODULE = Remedy("find the memory module by the message and the BMC's log, and r
                  "by the maker's tools (rasdaemon)", place=Place.MACHINE)
 _OOM = Remedy.typed("see what took the memory (`sudo journalctl -k -b -g oom`): an engine that pins host memory for "
                     "its cache, for example; what was killed has to be started again")
-_LIMIT = Remedy.typed("see which limit it was (`sudo journalctl -k -b -g oom-kill`: oom_memcg), and raise that of the "
-                      "container or service; what was killed has to be started again")
+_LIMIT = Remedy.typed("run `sudo journalctl -k -b -g oom-kill` and read oom_memcg there: it names the container or "
+                      "service. Raise its limit; what was killed has to be started again")
 _KILLS = {"out of memory": ("killed-for-memory", "the host's memory ran out", _OOM),
           "memory limit": ("killed-at-limit", "it reached the memory limit of its container or service (cgroup)",
                            _LIMIT)}

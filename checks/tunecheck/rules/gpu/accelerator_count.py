@@ -33,7 +33,8 @@ _LOOK = Remedy.typed("compare `lspci -nn` with box_spec.accelerators (pci_ids, c
 _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
                              place=Place.MACHINE)
 _LOOK_GUEST = Remedy.typed("no GPU of NVIDIA's is in this virtual machine: ask the owner of its host to pass one "
-                           "through; here `lspci -nn -d 10de:` then lists it", place=Place.HYPERVISOR)
+                           "through. After that `lspci -nn -d 10de:` lists it in this virtual machine",
+                           place=Place.HYPERVISOR)
 _OF_TWO, _DIFFER = "other-count-in-guest", "counts-differ"
 _ONE_MACHINE = Remedy.typed("take all texts inside the virtual machine, at one time: `sudo lspci -nnvvv`, `nvidia-smi "
                             "topo -m`, `nvidia-smi -q`; where they still differ, it lost a GPU: restart it")
