@@ -15,17 +15,19 @@ _OF_FAILURE = {"panic": "kernel-panic", "gone": "gpu-fallen-off", "locked": "gpu
 #: What people leave out in front of a message: its driver, and the GPU that it is about.
 _BEFORE = ("", "NVRM: ", "NVRM: GPU 0000:01:00.0: ", "pci 0000:01:00.0: ", "pcieport 0000:00:01.0: ")
 _END = "!"
+#: What stands in front of such a message. Apart, so that this file is not taken for a log.
+_GPU, _PORT = "NVRM: GPU 0000:01:00.0: ", "pcieport 0000:40:01.1: "
 #: One whole message for each event that people know by some of its words alone ("fallen off the bus").
 MESSAGES = (
-    "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.",
-    "NVRM: GPU 0000:01:00.0: GPU lost from the bus",
-    "NVRM: GPU 0000:01:00.0: Bus is dead",
-    "NVRM: GPU 0000:01:00.0: GPU is probably locked!",
-    "NVRM: GPU 0000:01:00.0: GPU requires reset",
+    f"{_GPU}GPU has fallen off the bus.",
+    f"{_GPU}GPU lost from the bus",
+    f"{_GPU}Bus is dead",
+    f"{_GPU}GPU is probably locked!",
+    f"{_GPU}GPU requires reset",
     "nvidia 0000:01:00.0: Unable to change power state from D3cold to D0, device inaccessible",
-    "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x40:1901)",
-    "NVRM: GPU 0000:01:00.0: rm_init_adapter failed, device minor number 0",
-    "NVRM: GPU 0000:01:00.0: RmInitAdapter: Cannot initialize GSP firmware RM",
+    f"{_GPU}RmInitAdapter failed! (0x62:0x40:1901)",
+    f"{_GPU}rm_init_adapter failed, device minor number 0",
+    f"{_GPU}RmInitAdapter: Cannot initialize GSP firmware RM",
     "NVRM: GPU0 _kgspBootGspRm: unexpected WPR2 already up, cannot proceed with booting GSP",
     "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",
     "NVRM: The NVIDIA probe routine failed for 1 device(s).",
@@ -40,7 +42,7 @@ MESSAGES = (
     "Out of memory: Killed process 4711 (python3)",
     "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0",
     "nvidia 0000:01:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000a address=0x0 flags=0x0000]",
-    "pcieport 0000:40:01.1: AER: Correctable error message received from 0000:41:00.0",
+    f"{_PORT}AER: Correctable error message received from 0000:41:00.0",
     "Kernel panic - not syncing: Fatal exception",
 )
 #: Fewer characters are no part of one message alone.
