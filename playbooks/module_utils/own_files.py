@@ -12,10 +12,12 @@ import stat
 
 from ansible.module_utils.box_io import read_text
 
-__all__ = ["FOLDERS", "current", "look"]
+__all__ = ["FOLDERS", "SECRETS", "current", "look"]
 
+#: Ansible shows what a module returns with -v: of a file here no sum is told, so that its text cannot be guessed by it.
+SECRETS = "/etc/tunecheck/secrets"
 #: Where files of this project may stand, as patterns. One in a folder of others has "tunecheck" in its name.
-FOLDERS = ("/etc/tunecheck", "/etc/tunecheck/secrets", "/usr/local/lib/tunecheck", "/etc/udev/rules.d",
+FOLDERS = ("/etc/tunecheck", SECRETS, "/usr/local/lib/tunecheck", "/etc/udev/rules.d",
            "/etc/systemd/system", "/etc/systemd/system/*.wants")
 #: More than all roles together write. What is beyond is not looked at, and is asked of the box as before.
 MOST = 256
@@ -34,10 +36,11 @@ def current(path):
     return "other", "", 0
 
 
-def look(folders=FOLDERS):
+def look(folders=FOLDERS, secrets=SECRETS):
     """Return what stands there, as {"folders": patterns, "files": {path: [kind, target or SHA-256 of the text, mode]}}.
     A path with "tunecheck" in one of the folders that is not named is absent. The kind is unknown where a file cannot
-    be read. {} where there are more than MOST files or a folder cannot be read: nothing is known then."""
+    be read, and for each file in the folder ``secrets``. {} where there are more than MOST files or a folder cannot be
+    read: nothing is known then."""
     files = {}
     for pattern in folders:
         for folder in sorted(glob.glob(pattern)):
@@ -53,7 +56,7 @@ def look(folders=FOLDERS):
                 if len(files) == MOST:
                     return {}
                 try:
-                    kind, body, mode = current(path)
+                    kind, body, mode = current(path) if folder != secrets else ("unknown", "", 0)
                 except OSError:
                     kind, body, mode = "unknown", "", 0
                 if kind == "file":

@@ -98,6 +98,21 @@ def test_a_file_that_cannot_be_read_is_not_known(tmp_path: Path, monkeypatch: py
     assert not PLUGIN.settled([{"path": str(tmp_path / "tunecheck-a"), "state": "absent"}], seen)
 
 
+def test_nothing_is_told_of_the_text_of_a_secret(tmp_path: Path) -> None:
+    """Its absence is known; a file that is there goes to the module, which shows nothing of it (no_log)."""
+    secrets = tmp_path / "tunecheck"
+    secrets.mkdir()
+    place = secrets / "push-token"
+    seen = own_files.look((str(secrets),), str(secrets))
+    assert PLUGIN.settled([{"path": str(place), "state": "absent"}], seen)
+    place.write_text("secret\n")
+    seen = own_files.look((str(secrets),), str(secrets))
+    assert seen["files"] == {str(place): ["unknown", "", 0]}
+    for entry in ({"content": "secret\n"}, {"state": "absent"}):
+        assert not PLUGIN.settled([{"path": str(place), **entry}], seen)
+    assert own_files.SECRETS in own_files.FOLDERS
+
+
 def _played(folder: Path, seen: Any) -> tuple[int, str]:
     """Run box_files in a play with what is said to be seen. Exit code, and output as one line."""
     task = {"box_files": {"seen": seen, "files": [{"path": f"{folder}/tunecheck-a", "content": "one\n"}]}}
