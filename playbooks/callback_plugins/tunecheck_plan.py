@@ -141,15 +141,13 @@ class CallbackModule(CallbackBase):
 
     def _warn_of_guesses(self):
         """Ansible reads no comments, so it is the files that are looked at."""
-        marked = []
+        marked, lines = [], _part(("tunecheck", "spec", "unfinished"))
         for given in context.CLIARGS.get("inventory") or ():
-            found = _part(("tunecheck", "spec", "unfinished")).unfinished(given)
+            found = lines.unfinished(given)
             root = _shorter(given if os.path.isdir(given) else os.path.dirname(given) or ".")
             marked += [os.path.normpath(os.path.join(root, place)) for place in found]
         if marked:
-            count = f"{len(marked)} lines are" if len(marked) > 1 else "1 line is"
-            named = _part(("tunecheck", "util", "text")).some(marked, 6)
-            self._unfinished = (f"{count} still marked CHANGE ({named}); complete each one, then take its mark away")
+            self._unfinished = lines.sentence(len(marked), _part(("tunecheck", "util", "text")).some(marked, 6))
             if not context.CLIARGS.get("check"):
                 self._display.warning(f"the inventory is not complete: {self._unfinished}")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..util.suggestions import nearest
 from ..util.text import some
-from .unfinished import SUFFIXES, entries, places_of, unfinished
+from .unfinished import SUFFIXES, entries, places_of, sentence, unfinished
 from .variables import without_effect
 
 __all__ = ["warnings_of"]
@@ -87,10 +87,7 @@ def _without_user(listed: dict[str, Any], hosts: list[str]) -> list[str]:
 def _unfinished(inventory: str, root: Path) -> list[str]:
     """Return a sentence about the lines that were left to a person. The list is empty where there are none."""
     marked = unfinished(inventory)
-    if not marked:
-        return []
-    count = f"{len(marked)} lines are" if len(marked) > 1 else "1 line is"
-    return [f"{root}: {count} still marked CHANGE ({some(marked, 6)}); complete each one, then take its mark away"]
+    return [f"{root}: {sentence(len(marked), some(marked, 6))}"] if marked else []
 
 
 def _below(groups: dict[str, Any], name: str, seen: frozenset[str] = frozenset()) -> set[str]:

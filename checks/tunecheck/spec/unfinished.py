@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["SUFFIXES", "entries", "lines_of", "places_of", "unfinished"]
+__all__ = ["SUFFIXES", "entries", "lines_of", "places_of", "sentence", "unfinished"]
 
 #: As tunecheck init and inventory/box1 write it behind a value that is a guess.
 _MARK = "# CHANGE:"
@@ -20,6 +20,12 @@ def unfinished(inventory: str) -> list[str]:
     return [f"{file.relative_to(root)}:{number}" for place in places
             for file in (sorted(place.rglob("*")) if place.is_dir() else [place])
             for number, line in enumerate(lines_of(file), 1) if _MARK in line]
+
+
+def sentence(count: int, named: str) -> str:
+    """Return what is to be done about so many of these lines; ``named``: the places of the first ones."""
+    lines = f"{count} lines are" if count > 1 else "1 line is"
+    return f"{lines} still marked CHANGE ({named}); complete each one, then take its mark away"
 
 
 def places_of(inventory: str) -> tuple[Path, list[Path]]:

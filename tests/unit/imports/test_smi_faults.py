@@ -152,17 +152,19 @@ _OPEN = (_BOOT + "[    9.000000] NVRM: The NVIDIA GPU 0000:03:00.0 (PCI ID: 10de
 def test_what_says_why_the_driver_has_nothing_comes_before_its_silence(
         tmp_path: Path, answer: str, beside: str, cause: str) -> None:
     """One cause is one failure, and the next step is its fix. Without the cause the silence is the failure."""
-    def found(*texts: str) -> tuple[dict[str, str], str]:
-        folder = tmp_path / str(len(texts))
+    def found(verb: str, *texts: str) -> tuple[dict[str, str], str]:
+        folder = tmp_path / f"{verb}-{len(texts)}"
         folder.mkdir()
         for number, text in enumerate(texts):
             (folder / f"{number}.txt").write_text(text)
-        case = Case(gather(load_import(str(folder)), None, True))
-        findings = judge(case, "preflight")
-        shown = render("preflight", case, findings, Style(width=80), False, True)
+        case = Case(gather(load_import(str(folder)), None, verb != "topo"))
+        findings = judge(case, verb)
+        shown = render(verb, case, findings, Style(width=80), False, True)
         return {each.id: each.outcome for each in findings if each.id in (cause, "nvml-answers")}, shown
 
-    outcomes, shown = found(answer, beside)
-    assert outcomes == {cause: "fail", "nvml-answers": "unknown"}
-    assert f"next: tunecheck explain {cause}" in shown
-    assert found(answer)[0]["nvml-answers"] == "fail"
+    for verb in ("preflight", "host", "driver"):
+        outcomes, shown = found(verb, answer, beside)
+        assert outcomes == {cause: "fail", "nvml-answers": "unknown"}
+        assert f"next: tunecheck explain {cause}" in shown
+    assert found("topo", answer, beside)[0] == {"nvml-answers": "fail"}, "the check of the cause is not in it"
+    assert found("preflight", answer)[0]["nvml-answers"] == "fail"
