@@ -28,8 +28,8 @@ from .collect import processes
 from .collect.inventory import absolute
 from .collect.programs import environment
 from .collect.protocol import one_line
+from .fleet_report import FleetReport
 from .model import Claim, Problem
-from .verdict import FleetReport
 
 __all__ = ["PLAYBOOK", "ask", "targets"]
 

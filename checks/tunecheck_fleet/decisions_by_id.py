@@ -9,12 +9,12 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .entries import Entry, entries
+from .fleet_report import Cause, Decision
 from .outputs.text import kind
-from .verdict import Cause, Decision
 
 if TYPE_CHECKING:
+    from .fleet_report import FleetReport
     from .store import Store
-    from .verdict import FleetReport
 
 __all__ = ["decide", "finding_of", "shown_in"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from tunecheck.util.at_first_use import dataclass
 
+from .fleet_report import Cause
 from .folds import FOLDS, SOURCES, Fold
-from .verdict import Cause
 
 __all__ = ["Entry", "entries", "happened", "members_lost"]
 

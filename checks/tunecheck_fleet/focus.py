@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .verdict import FleetReport, HostRow, Note
+from .fleet_report import FleetReport, HostRow, Note
 
 __all__ = ["focus"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from .fleet_report import FleetReport, Wave
     from .outputs.webhook import Hook
     from .store import Store
-    from .verdict import FleetReport, Wave
 
 __all__ = ["hook_of", "hooked", "outputs", "posted", "unposted"]
 

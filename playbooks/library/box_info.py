@@ -66,7 +66,7 @@ import json
 import os
 import platform
 
-from ansible.module_utils import own_files, preconditions, trial_guard
+from ansible.module_utils import own_files, preconditions, trial_confirmation
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
@@ -135,7 +135,7 @@ def main():
     known = bool(applied) and receipt.get("spec_digest") == applied
     boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()
     trial = cmdline.trial_id(cmdline.tokenize(read_text("/proc/cmdline"))) or ""
-    ended = trial_guard.ended(boot_id, trial)
+    ended = trial_confirmation.ended(boot_id, trial)
     busy = [user.text for user in gpu_users()]
     if serving(module):
         busy.append(SERVING_UNIT)
@@ -149,7 +149,7 @@ def main():
         installed=read_text(STAMP).strip(),
         receipt=receipt,
         trial=trial,
-        trial_open=bool(trial and not trial_guard.confirmed()),
+        trial_open=bool(trial and not trial_confirmation.confirmed()),
         files=own_files.look(),
         trial_ended={"trial_id": ended.trial_id, "reason": ended.reason, "at": ended.at},
         identity=identity(),

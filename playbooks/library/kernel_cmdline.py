@@ -81,7 +81,7 @@ against:
 left: {description: "What a commit leaves as it is until the next boot, as sentences.", type: list, returned: always}
 """
 
-from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
+from ansible.module_utils import module_options, trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError
@@ -135,11 +135,11 @@ def main():
         elif state == "held":
             phase, changed, after = "trial" if now.running_trial else "settled", False, before
             if now.running_trial and not module.check_mode:
-                trial_guard.hold()
+                trial_confirmation.hold()
         elif state == "given_up":
             phase, changed, after = "settled", steps.run_given_up(module, loader, now), before
         else:
-            guarded = bool(now.running_trial and not trial_guard.confirmed())
+            guarded = bool(now.running_trial and not trial_confirmation.confirmed())
             changed = bool(now.configured or loader.retired() or now.staged or guarded)
             phase = "settled" if now.effective else "pending"
             if changed and not module.check_mode:

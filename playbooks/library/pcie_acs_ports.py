@@ -34,7 +34,10 @@ import re
 from ansible.module_utils import preconditions
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.box_io import read_text
-from ansible.module_utils.tunecheck.parsers.pci import pci, topology
+from ansible.module_utils.tunecheck.parsers.pci import topology
+from ansible.module_utils.tunecheck.parsers.pci.acs import acs as acs_registers
+from ansible.module_utils.tunecheck.parsers.pci.bdf import bdf_key
+from ansible.module_utils.tunecheck.parsers.pci.config_space import ConfigUnreadable
 
 DEVICES = "/sys/bus/pci/devices"
 #: First kernel with each parameter (aaca43fda742 and 47c8846a49ba).
@@ -46,7 +49,7 @@ FLAGS = "x0x00xx"
 def accelerators(wanted):
     """Return the chains of the devices with one of these ids, in address order."""
     found = []
-    for bdf in sorted(os.listdir(DEVICES), key=pci.bdf_key):
+    for bdf in sorted(os.listdir(DEVICES), key=bdf_key):
         base = os.path.join(DEVICES, bdf)
         ids = "%s:%s" % tuple(read_text(os.path.join(base, name)).strip()[2:] for name in ("vendor", "device"))
         if ids in wanted:
@@ -61,7 +64,7 @@ def ports(chains):
         for bdf in topology.path_bridges(a, b):
             owner = a if bdf in a.devices else b
             with open(os.path.join(DEVICES, bdf, "config"), "rb") as handle:
-                acs = pci.acs(handle.read())
+                acs = acs_registers(handle.read())
             result[bdf] = (owner.devices[: owner.devices.index(bdf) + 1], acs)
     return result
 
@@ -76,7 +79,7 @@ def tokens(found, mechanism, scope):
     if mechanism == "setpci":
         return []
     names = ["pci:0:0"] if scope == "all" else [
-        address_path(devices) for devices, acs in (found[bdf] for bdf in sorted(found, key=pci.bdf_key))
+        address_path(devices) for devices, acs in (found[bdf] for bdf in sorted(found, key=bdf_key))
         if acs is not None]
     if not names:
         return []
@@ -104,7 +107,7 @@ def main():
     chains = accelerators(module.params["pci_ids"])
     try:
         found = ports(chains)
-    except (OSError, pci.ConfigUnreadable) as error:
+    except (OSError, ConfigUnreadable) as error:
         module.fail_json(msg="the ACS registers of the accelerators' ports could not be read: %s. Expected root and a "
                              "kernel that gives the extended configuration space." % error)
     lockdown = preconditions.lockdown()

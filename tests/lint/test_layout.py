@@ -23,6 +23,7 @@ SHORT = {
     "tunecheck/cli/*.py": "one verb is one file",
     "tunecheck/host/exists.py": "asked of the machine itself, by the watch alone; no recording can answer it",
     "tunecheck/model/confinement.py": "one constant, so that a trial proves what serving gets",
+    "tunecheck/parsers/pci/pci.py": "the names that a script on a box imports, which may be older than its checker",
     "tunecheck/recipes/rules/*/*.py": "one rule is one file",
     "tunecheck/recipes/schema.py": "as serving/schema.py and watch/schema.py: each names its own documents",
     "tunecheck/spec/programs.py": "the specification and the fleet both start Ansible's programs",

@@ -81,8 +81,8 @@ def refused(box: Box, loader: Any, tokens: list[str], check: bool = False) -> li
         box.monkeypatch.setattr(loader, name, lambda *_args: None)
     box.monkeypatch.setattr(loader, "trial_refusal", lambda *_: None)
     # What is written beside the boot loader's files: the note, how the last trial ended, the trial's own initramfs.
-    for place, name in ((steps, "note"), (steps, "confirm"), (steps.proof, "forget"), (steps.trial_guard, "forget"),
-                        (steps.trial_initrd, "forget")):
+    for place, name in ((steps, "note"), (steps, "confirm"), (steps.proof, "forget"),
+                        (steps.trial_confirmation, "forget"), (steps.trial_initrd, "forget")):
         box.monkeypatch.setattr(place, name, lambda *_args: None)
     try:
         steps.run_staged(module, loader, situation.Situation(loader, tokens))

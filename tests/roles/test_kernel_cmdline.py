@@ -254,10 +254,10 @@ def test_a_commit_that_dies_leaves_the_guard_armed_until_the_entry_is_written(
 
     running = [*BASE, "pci=noacs", MARK + "x"]
     now = situation(monkeypatch, ["pci=noacs"], running=running, configured=[], generated=BASE)
-    monkeypatch.setattr(steps.trial_guard, "hold", step(STEPS[0]))
+    monkeypatch.setattr(steps.trial_confirmation, "hold", step(STEPS[0]))
     monkeypatch.setattr(steps.trial_hang, "take_back", step(STEPS[2]))
-    monkeypatch.setattr(steps.trial_guard, "confirm", step(STEPS[3]))
-    monkeypatch.setattr(steps.trial_guard, "forget", step(STEPS[4]))
+    monkeypatch.setattr(steps.trial_confirmation, "confirm", step(STEPS[3]))
+    monkeypatch.setattr(steps.trial_confirmation, "forget", step(STEPS[4]))
     monkeypatch.setattr(steps.proof, "forget", step(STEPS[5]))
     module = SimpleNamespace(check_mode=False)
     loader = SimpleNamespace(commit=step(STEPS[1]))
@@ -274,12 +274,12 @@ def test_a_commit_that_dies_leaves_the_guard_armed_until_the_entry_is_written(
 def test_a_commit_that_was_not_confirmed_is_confirmed_by_the_next_play(monkeypatch: pytest.MonkeyPatch) -> None:
     both = [*BASE, "pci=noacs"]
     trial = ["BOOT_IMAGE=/vmlinuz", *both, MARK + "x", "tunecheck.confirm=1200", "panic=30", "hung_task_panic=1"]
-    monkeypatch.setattr(steps.trial_guard, "confirmed", lambda: False)
+    monkeypatch.setattr(steps.trial_confirmation, "confirmed", lambda: False)
     now = situation(monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
     assert situations.decide(now, trial=True) == ("settled", "confirm")
     other = situation(monkeypatch, ["pci=noacs"], running=["quiet", *trial], configured=["pci=noacs"],
                       generated=both)
     assert situations.decide(other, trial=True) == ("settled", None), "another line ran: its guard ends this boot"
-    monkeypatch.setattr(steps.trial_guard, "confirmed", lambda: True)
+    monkeypatch.setattr(steps.trial_confirmation, "confirmed", lambda: True)
     now = situation(monkeypatch, ["pci=noacs"], running=trial, configured=["pci=noacs"], generated=both)
     assert situations.decide(now, trial=True) == ("settled", None)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils import trial_guard as told
+from ansible.module_utils import trial_confirmation as told
 from ansible.module_utils import trial_hang
 from ansible.module_utils.trial_boot import steps
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, trial

@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
+from ansible.module_utils import module_options, trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import Stopped, Why, grub_debian, proof
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.refusal import Refusal
@@ -122,7 +122,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     monkeypatch.setattr(trial_initrd, "OWN", str(made.boot / "tunecheck-trial.img"))
     monkeypatch.setattr(trial_initrd, "_HOOKS", str(tmp_path / "no-hooks"))
     monkeypatch.setattr(trial_initrd, "_MKINITRAMFS", "/bin/sh")        # there, so that dracut is not taken
-    monkeypatch.setattr(trial_guard, "STATE", str(tmp_path / "var/told.json"))
+    monkeypatch.setattr(trial_confirmation, "STATE", str(tmp_path / "var/told.json"))
     monkeypatch.setattr(trial, "ENDED", str(tmp_path / "var/ended.json"))
     monkeypatch.setattr(proof, "MEMORY", str(tmp_path / "var/memory.json"))
     monkeypatch.setattr(trial_hang, "take_back", lambda *_: [])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..model.absence import Absence
-from ..parsers.pci.pci import BDF
+from ..parsers.pci.bdf import BDF
 from .base import Completed, Unreadable
 from .reader import Reader
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..model.absence import Absence
 from ..parsers.nvidia.nvml_keys import KEYS
-from ..parsers.pci.pci import bdf_key
+from ..parsers.pci.bdf import bdf_key
 from ..util.tied import fork, tie
 from .base import Unreadable
 from .child import Child, let_go_of_everything_but

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import SpecError
 from ..model.absence import Absence, Reason
-from ..parsers.pci.pci import without_serial_number
+from ..parsers.pci.config_space import without_serial_number
 from ..parsers.text import secrets
 from ..parsers.text.redact import Redactor, serials_in
 from ..util.at_first_use import regex

@@ -8,7 +8,7 @@ from ..facts.nvidia.nvml import Nvml
 from ..facts.snapshot import Snapshot
 from ..host import Host, Unreadable
 from ..parsers.pci.aer_counters import FILES, parse_counters
-from ..parsers.pci.pci import bdf_key
+from ..parsers.pci.bdf import bdf_key
 
 __all__ = ["Counts", "before", "moved", "now"]
 

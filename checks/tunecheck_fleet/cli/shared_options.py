@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import click
 
 if TYPE_CHECKING:
+    from ..fleet_report import Decision, FleetReport
     from ..store import Store
-    from ..verdict import Decision, FleetReport
 
 __all__ = ["check_list", "check_places", "decided", "deciding", "finish", "history", "judged", "listed", "opened",
            "stored", "stored_below"]

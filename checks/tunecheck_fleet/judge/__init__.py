@@ -5,6 +5,6 @@
 
 from .exits import FAIL_ON, allowed_missing, exit_code
 from .options import BASELINES, JudgeOptions
-from .report import judge, matched, report
+from .verdict import judge, matched, report
 
 __all__ = ["BASELINES", "FAIL_ON", "JudgeOptions", "allowed_missing", "exit_code", "judge", "matched", "report"]

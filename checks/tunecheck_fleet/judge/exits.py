@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from tunecheck.errors import Misuse, UsageError
 
-from ..verdict import FleetReport
+from ..fleet_report import FleetReport
 
 __all__ = ["FAIL_ON", "allowed_missing", "exit_code"]
 

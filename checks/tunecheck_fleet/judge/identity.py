@@ -11,8 +11,8 @@ from tunecheck.model.command import run
 from tunecheck.model.finding import Remedy
 from tunecheck.util.text import some
 
+from ..fleet_report import Since
 from ..lookup import KEY
-from ..verdict import Since
 from .rows import RANK, Row, widest
 from .view import Kept, View, canon
 

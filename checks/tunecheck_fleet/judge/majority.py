@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from ..verdict import Split
+from ..fleet_report import Split
 from .moves import Net
 from .options import SPLIT, JudgeOptions
 from .rows import Row

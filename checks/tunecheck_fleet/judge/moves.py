@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tunecheck.util.at_first_use import dataclass
 
-from ..verdict import Since
+from ..fleet_report import Since
 from .view import Move, View, canon
 
 __all__ = ["LEAST", "Net", "net", "rollouts"]

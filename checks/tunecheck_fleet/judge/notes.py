@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tunecheck.util.text import some
 
-from ..verdict import Note
+from ..fleet_report import Note
 from .view import View
 from .volatile import VolatileFact
 

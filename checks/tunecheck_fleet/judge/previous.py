@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from ..verdict import Since
+from ..fleet_report import Since
 from .authority import judged
 from .moves import Net
 from .rows import Row

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tunecheck.model.command import Command, limited
 from tunecheck.util.at_first_use import dataclass
 
-from ..verdict import Authority, Cause, Decision, Since, Waived, Wave
+from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
 from .view import canon
 
 __all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from tunecheck.facts.registry.definition import Fix, Kind, Severity
 from tunecheck.util.at_first_use import dataclass
 
+from ..fleet_report import Decision, Since
 from ..model import AuditHead, Problem, Status
 from ..store.rows import Claim, Volatile, Waiver
 from ..store.sanitize import canonical as canon
-from ..verdict import Decision, Since
 
 __all__ = ["Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View", "Waiver", "canon"]
 

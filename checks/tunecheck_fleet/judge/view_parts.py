@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
 
+from ..fleet_report import Since
 from ..model import AuditHead, Problem
-from ..verdict import Since
 from .options import JudgeOptions
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
 

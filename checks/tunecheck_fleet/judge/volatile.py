@@ -9,7 +9,7 @@ from typing import Any
 
 from tunecheck.util.at_first_use import dataclass
 
-from ..verdict import Note
+from ..fleet_report import Note
 from .view import Move, View, canon
 
 __all__ = ["VolatileFact", "volatile_facts"]

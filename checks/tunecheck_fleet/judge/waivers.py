@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
+from ..fleet_report import Note, Waived
 from ..store.rows import Waiver
-from ..verdict import Note, Waived
 from .rows import Row, causes
 from .view import View, canon
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tunecheck.report.exporters import KINDS
 from tunecheck.util.whole_file import PRIVATE, write_file
 
-from ..verdict import FleetReport
+from ..fleet_report import FleetReport
 
 __all__ = ["KINDS", "rendered", "write_outputs"]
 

@@ -9,8 +9,8 @@ from tunecheck.model.command import pieces
 from tunecheck.report.plain import commands
 
 from ..entries import Entry, entries
+from ..fleet_report import Cause, Decision, FleetReport, HostRow
 from ..model import AuditHead, Problem
-from ..verdict import Cause, Decision, FleetReport, HostRow
 from .terminal import verdict
 from .text import KINDS, STATUSES, kind, since_of
 

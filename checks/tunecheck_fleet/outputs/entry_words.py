@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tunecheck.util.text import some
 
 from ..entries import Entry, happened
-from ..verdict import Cause, Wave
+from ..fleet_report import Cause, Wave
 from .text import ago, clock, fold, interval, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "expected", "more", "named_hosts", "needs", "plural", "wave"]

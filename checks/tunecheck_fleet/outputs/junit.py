@@ -16,7 +16,7 @@ from tunecheck import __version__
 from tunecheck.report.junit import legal
 from tunecheck.util.text import and_more
 
-from ..verdict import Cause, FleetReport, HostRow, Split
+from ..fleet_report import Cause, FleetReport, HostRow, Split
 from .text import change, coverage, fold, groups, interval, kind, lasts, measured, natural, shown_apart
 
 __all__ = ["junit"]

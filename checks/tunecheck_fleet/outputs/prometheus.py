@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tunecheck.report.prometheus import exposition
 
 from ..entries import entries
-from ..verdict import FleetReport
+from ..fleet_report import FleetReport
 from .text import KINDS, SEVERITIES, STATUSES, groups, kind
 
 __all__ = ["METRICS", "prometheus"]

@@ -12,9 +12,9 @@ from tunecheck import __version__
 from tunecheck.report.style import Style
 from tunecheck.util.at_first_use import dataclass
 
+from ..fleet_report import Decision, Since
 from ..model import Change
 from ..store.rows import Volatile, Waiver
-from ..verdict import Decision, Since
 from .lines import entry
 from .text import ago, clock, interval, measured, shown, shown_apart, since_of
 

@@ -11,7 +11,7 @@ from tunecheck.report.style import Style, safe
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
-from ..verdict import FleetReport, HostRow, Split
+from ..fleet_report import FleetReport, HostRow, Split
 from . import entry_words as words
 from .lines import INDENT, cut, entry, marked, short
 from .text import (

@@ -11,7 +11,7 @@ from typing import Any
 
 from tunecheck.util.text import and_more
 
-from ..verdict import Cause, FleetReport, HostRow, Since, Waived
+from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
            "coverage", "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown",

@@ -21,7 +21,7 @@ from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries
-from ..verdict import FleetReport
+from ..fleet_report import FleetReport
 from .document import audit_of, entry_of
 from .terminal import verdict
 from .text import change, fold, kind

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, func, or_, select
 
-from ..verdict import Since
+from ..fleet_report import Since
 from .schema import audit, host, snap, span
 
 if TYPE_CHECKING:

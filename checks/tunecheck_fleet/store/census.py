@@ -12,8 +12,8 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from tunecheck.util.at_first_use import dataclass
 
+from ..fleet_report import Since
 from ..uncollected import uncollected
-from ..verdict import Since
 from . import audits
 from .audit_queries import during, parts, since, times
 from .compiled_statements import Hot

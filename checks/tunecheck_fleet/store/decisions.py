@@ -12,7 +12,7 @@ from sqlalchemy import Row, delete, insert, or_, select, update
 
 from tunecheck.errors import Misuse, UsageError
 
-from ..verdict import Decision
+from ..fleet_report import Decision
 from .rows import Decided
 from .sanitize import plain
 from .schema import decided, decision, host, told

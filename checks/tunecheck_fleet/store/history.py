@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func, select
 
+from ..fleet_report import Since
 from ..model import Change
-from ..verdict import Since
 from .audit_queries import during, since, times
 from .hosts import find
 from .rows import Span

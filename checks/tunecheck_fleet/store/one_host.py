@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, bindparam, false, func, literal_column, or_, select
 
-from ..verdict import Since
+from ..fleet_report import Since
 from . import history
 from .audit_queries import during, parts
 from .census import ABSENT, Held, few, survey_of

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from tunecheck.util.at_first_use import dataclass
 
+from ..fleet_report import Decision, Since
 from ..model import Change, Problem, Status
-from ..verdict import Decision, Since
 
 __all__ = [
     "CensusRow",

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from ..fleet_report import Decision, Since
 from ..model import AuditHead, Seen
-from ..verdict import Decision, Since
 from . import (
     audits,
     census,

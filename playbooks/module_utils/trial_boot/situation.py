@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from ansible.module_utils import module_options, trial_guard, trial_hang, trial_initrd
+from ansible.module_utils import module_options, trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import boot_next, proof
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
@@ -60,7 +60,7 @@ class Situation:
         boots = {word for word in cmdline.words(self.generated) if not word.startswith(("BOOT_IMAGE=", "initrd="))}
         # This boot is a trial, and its words are those of the default entry: a commit was written and not confirmed.
         self.unconfirmed = bool(self.running_trial and self.committed and self.effective and ran == boots
-                                and not trial_guard.confirmed())
+                                and not trial_confirmation.confirmed())
 
 
 def _trial_parameters(options):

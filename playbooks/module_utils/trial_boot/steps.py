@@ -3,7 +3,7 @@ order in which a power cut leaves a box that boots."""
 
 from __future__ import annotations
 
-from ansible.module_utils import trial_guard, trial_hang, trial_initrd
+from ansible.module_utils import trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import BootloaderError, Stopped, Why, proof
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.receipt import now as clock
@@ -80,7 +80,7 @@ def run_staged(module, loader, now):
     if step and not module.check_mode:
         if step == "stage":
             stage(module, loader, now)
-            trial_guard.forget()
+            trial_confirmation.forget()
             note(loader, now)
         elif step == "commit":
             loader.commit(now.tokens, now.retired)
@@ -101,7 +101,7 @@ def run_staged(module, loader, now):
 def note(loader, now):
     """Note what the next boot loads, as a proof for the commit. The sysctls of a trial boot are its own: what was noted
     before stays."""
-    on_trial = now.running_trial and not trial_guard.confirmed()
+    on_trial = now.running_trial and not trial_confirmation.confirmed()
     own = trial_initrd.OWN if now.options and now.options.rebuild else ""
     proof.note(loader.kernel(), loader.initrds(), loader.root(), now.trial_id,
                proof.kernel_before() if on_trial else trial_hang.live(), own)
@@ -117,8 +117,8 @@ def confirm(now):
     """Let this boot go on as an ordinary one after a commit. Return sentences about what stays until the next boot."""
     left = trial_hang.take_back(now.running, proof.kernel_before()) if now.running_trial else []
     if now.running_trial:
-        trial_guard.confirm()
-    trial_guard.forget()
+        trial_confirmation.confirm()
+    trial_confirmation.forget()
     proof.forget()
     return left
 
@@ -136,9 +136,9 @@ def run_committed(module, loader, now):
         module.fail_json(msg="%s. Nothing was committed." % now.unproven, code=code_of(now.unproven))
     if module.check_mode:
         return "settled", True, []
-    # In this order: trial_guard says why. A box whose trial an earlier version staged has no guard to tell.
+    # In this order: trial_confirmation says why. A box whose trial an earlier version staged has no guard to tell.
     if now.running_trial:
-        trial_guard.hold()
+        trial_confirmation.hold()
     if now.options:
         commit_options(module, loader, now)
     loader.commit(now.tokens, now.retired)
@@ -154,8 +154,8 @@ def run_given_up(module, loader, now):
         trial_initrd.forget()       # of a run that ended before its entry was written
     if module.check_mode or not trial_id:
         return now.staged is not None
-    if trial_guard.recorded().trial_id != trial_id:
-        trial_guard.note(trial_id, module.params["reason"],
+    if trial_confirmation.recorded().trial_id != trial_id:
+        trial_confirmation.note(trial_id, module.params["reason"],
                          read_text("/proc/sys/kernel/random/boot_id").strip(), clock())
     if now.staged:
         loader.give_up()
@@ -169,6 +169,6 @@ def returns_in(running):
     """Return the seconds until the guard of this boot ends it; -1 where there is no guard or where it was told of a
     commit."""
     asked = [token.partition("=")[2] for token in running if token.startswith(cmdline.CONFIRM_KEY + "=")]
-    if not cmdline.trial_id(running) or not asked or not asked[-1].isdigit() or trial_guard.confirmed():
+    if not cmdline.trial_id(running) or not asked or not asked[-1].isdigit() or trial_confirmation.confirmed():
         return -1
-    return trial_guard.seconds_left(int(asked[-1]))
+    return trial_confirmation.seconds_left(int(asked[-1]))

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.unit.facts.trees import config
 
 from tunecheck.model.absence import Absence
+from tunecheck.parsers.pci.acs import acs
 from tunecheck.parsers.pci.aer_counters import parse_counters
-from tunecheck.parsers.pci.pci import ConfigUnreadable, NotGiven, acs
+from tunecheck.parsers.pci.config_space import ConfigUnreadable, NotGiven
 from tunecheck.parsers.pci.pcie_cap import express, generation
 from tunecheck.parsers.pci.pcie_rate import payload_rate
 from tunecheck.parsers.pci.switch_chips import chip, collapses

@@ -21,12 +21,12 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host import Completed
 from tunecheck_fleet.entries import entries
+from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.judge import report
 from tunecheck_fleet.model import Answer, Change, Seen
 from tunecheck_fleet.outputs.webhook import event
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store import Store
-from tunecheck_fleet.verdict import Cause, FleetReport
 
 __all__ = ["NIGHT", "Fleet", "Planted", "Score", "audited", "evidence", "random_fleet"]
 

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from tunecheck.model.command import run
+from tunecheck_fleet.fleet_report import Cause, FleetReport, HostRow, Since, Split, Waived
 from tunecheck_fleet.model import AuditHead, Problem
-from tunecheck_fleet.verdict import Cause, FleetReport, HostRow, Since, Split, Waived
 
 #: 2026-11-21 05:00:00 UTC, when audit #365 began.
 WHEN = 1_795_237_200.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunecheck_fleet.fleet_report import Since
 from tunecheck_fleet.judge.view import Host, Move, Outlier, Tally, View, canon
 from tunecheck_fleet.model import AuditHead
-from tunecheck_fleet.verdict import Since
 
 __all__ = ["head", "move", "since", "view"]
 

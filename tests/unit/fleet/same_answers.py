@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tunecheck.report.style import Style
+from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge, report
 from tunecheck_fleet.judge.exits import FAIL_ON, exit_code
@@ -14,7 +15,6 @@ from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.junit import junit
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.store.store import Store
-from tunecheck_fleet.verdict import FleetReport
 
 __all__ = ["answers_alike"]
 

@@ -15,9 +15,9 @@ from typing import Any
 from tunecheck.facts.registry.definition import Entry, Kind
 from tunecheck.model.absence import Absence
 from tunecheck.model.fact import absent
+from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.model import Seen
 from tunecheck_fleet.store import Store
-from tunecheck_fleet.verdict import FleetReport
 
 __all__ = ["LEFT_IN", "SIZES", "SMALL", "Fleet", "Score", "audited", "fleet", "scored"]
 

@@ -15,8 +15,8 @@ from tests.unit.fleet.reports import cause, report, row
 
 from tunecheck.report.prometheus import METRICS as OF_BOXES
 from tunecheck.watch.tell import METRICS as OF_WATCH
+from tunecheck_fleet.fleet_report import Wave
 from tunecheck_fleet.outputs.prometheus import METRICS, prometheus
-from tunecheck_fleet.verdict import Wave
 
 ALERTS = Path(__file__).resolve().parents[3] / "docs/alerts"
 RULES = [rule for group in yaml.safe_load((ALERTS / "tunecheck-rules.yml").read_text())["groups"]

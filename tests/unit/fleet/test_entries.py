@@ -11,8 +11,8 @@ from tests.unit.fleet.reports import cause
 
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.entries import entries
+from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.folds import FOLDS
-from tunecheck_fleet.verdict import Cause
 
 #: What only says that something was not read, of every check: no kernel log, no list of GPUs, no permission.
 _UNREAD = [cause(fact=check.id, outcome="unknown", code="unread", subject="", hosts=("a",), value=None, before=None,

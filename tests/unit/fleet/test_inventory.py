@@ -7,15 +7,15 @@ from tests.unit.fleet.rows import head, view
 
 from tunecheck.model.command import run
 from tunecheck.report.style import Style
+from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge.options import JudgeOptions
-from tunecheck_fleet.judge.report import judge
+from tunecheck_fleet.judge.verdict import judge
 from tunecheck_fleet.judge.view import Host
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.run import Source
 from tunecheck_fleet.scope import inventory_of
-from tunecheck_fleet.verdict import FleetReport
 
 PLAY = run("ansible-playbook site.yml -i inventory/NAME --tags acs -l", "box1", where="control")
 

@@ -13,6 +13,7 @@ from tests.unit.fleet.rows import DAY, head, move, since, view
 
 from tunecheck.errors import UsageError
 from tunecheck.report.style import Style
+from tunecheck_fleet.fleet_report import Cause, FleetReport, Note
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
 from tunecheck_fleet.judge.view import Claim, Event, Host, Kept, Meta, Resolved, Tally, View
@@ -20,7 +21,6 @@ from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import compared
 from tunecheck_fleet.store.rows import Volatile, Waiver
-from tunecheck_fleet.verdict import Cause, FleetReport, Note
 
 OPTIONS = JudgeOptions()
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
+from tunecheck_fleet.fleet_report import Cause, FleetReport, HostRow, Waived
 from tunecheck_fleet.judge import allowed_missing, exit_code
 from tunecheck_fleet.model import AuditHead, Status
 from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.terminal import verdict
-from tunecheck_fleet.verdict import Cause, FleetReport, HostRow, Waived
 
 
 def _report(*causes: Cause, states: tuple[Status, ...] = ("ok",) * 10) -> FleetReport:

@@ -17,10 +17,10 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.spec.frozen import Accelerators
+from tunecheck_fleet.fleet_report import Note
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Change, Problem, Seen
 from tunecheck_fleet.store import Store, open_store
-from tunecheck_fleet.verdict import Note
 
 
 @pytest.fixture(name="kept", scope="module")

@@ -16,12 +16,12 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.report.style import Style
 from tunecheck_fleet.decisions_by_id import decide
 from tunecheck_fleet.entries import entries
+from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import kind
 from tunecheck_fleet.outputs.webhook import event
 from tunecheck_fleet.store.store import Store
-from tunecheck_fleet.verdict import FleetReport
 
 
 def _run(folder: Path, fleet: Fleet, each: Callable[[int, FleetReport], None] | None = None) -> tuple[Score, Store]:

@@ -17,6 +17,7 @@ import pytest
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, problem, report, row, since
 from tests.unit.report.closed import closed
 
+from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs import rendered, write_outputs
 from tunecheck_fleet.outputs.document import document
@@ -27,7 +28,6 @@ from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRo
 from tunecheck_fleet.outputs.schema import SCHEMAS
 from tunecheck_fleet.outputs.webhook import event
 from tunecheck_fleet.store.rows import Volatile, Waiver
-from tunecheck_fleet.verdict import FleetReport
 
 _ROOT = Path(__file__).resolve().parents[3]
 REPORTS = {"example": example(), "quiet": report(), "hostile": hostile(), "many": fleet(60, 5),

@@ -12,11 +12,11 @@ from tests.unit.fleet import reports
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, play, report, row, since
 
 from tunecheck.report.style import Style
+from tunecheck_fleet.fleet_report import Since, Split, Wave
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import ago, fold, gaps, interval, measured, shown, shown_apart
-from tunecheck_fleet.verdict import Since, Split, Wave
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -11,11 +11,11 @@ from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.model.command import Command
 from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import Store, open_store
-from tunecheck_fleet.verdict import Cause
 
 HOSTS = ("gpu01", "gpu02", "gpu03")
 

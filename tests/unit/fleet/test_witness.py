@@ -16,10 +16,10 @@ from tests.unit.refusing import refused
 from tunecheck.errors import Misuse
 from tunecheck_fleet import check_diff
 from tunecheck_fleet.check_diff_tasks import roles_by_tag
+from tunecheck_fleet.fleet_report import Cause, FleetReport, HostRow
 from tunecheck_fleet.judge.roles import roles
 from tunecheck_fleet.judge.view import Host, View
 from tunecheck_fleet.model import AuditHead, Claim, Problem
-from tunecheck_fleet.verdict import Cause, FleetReport, HostRow
 
 ROOT = Path(__file__).parents[3]
 

@@ -20,7 +20,8 @@ from tunecheck.host.bundle import unpack
 from tunecheck.host.recording import RecordingHost
 from tunecheck.host.redact import redacted
 from tunecheck.model.absence import Absence
-from tunecheck.parsers.pci.pci import acs, without_serial_number
+from tunecheck.parsers.pci.acs import acs
+from tunecheck.parsers.pci.config_space import without_serial_number
 from tunecheck.parsers.text import secrets
 from tunecheck.parsers.text.redact import Redactor
 from tunecheck.rules import judge

@@ -13,7 +13,7 @@ from tunecheck.host.imported.machine import ImportedHost
 from tunecheck.host.imported.sysfs import synthesise
 from tunecheck.host.imported.texts import Texts
 from tunecheck.model.absence import Absence
-from tunecheck.parsers.pci.pci import acs
+from tunecheck.parsers.pci.acs import acs
 
 LAYOUTS = ("switch1", "numa2", "phb", "acs-iommu")
 _LINE = re.compile(r"^/sys/bus/pci/devices/(\S+) -> (\S+) class=0x(\S+) vendor=0x(\S+) device=0x(\S+) numa=(\S+) "

@@ -14,7 +14,7 @@ from tests.unit.refusing import refused
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
-from tunecheck.parsers.pci.pci import find_capability
+from tunecheck.parsers.pci.config_space import find_capability
 from tunecheck.parsers.text.damage import Damage
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case

@@ -6,7 +6,7 @@ import json
 
 from ...host import Host
 from ...model.fact import Absence, Fact, absent, parsed
-from ...parsers.pci.pci import BDF
+from ...parsers.pci.bdf import BDF
 from ...util.at_first_use import dataclass
 from ..file_text import text
 

@@ -15,7 +15,7 @@ from ...host import Host, Unreadable
 from ...host.nvml_absence import NOT_READ, OLDER, nvml_reason
 from ...model.fact import Absence, Fact, Reason, absent, known, not_understood
 from ...parsers.nvidia.nvml_keys import LATER
-from ...parsers.pci.pci import BDF
+from ...parsers.pci.bdf import BDF
 from ...parsers.text.bounds import MOST_GPUS, few
 from ...util.at_first_use import dataclass
 

@@ -8,7 +8,9 @@ from collections.abc import Collection
 
 from ...host import Host, Unreadable
 from ...model.fact import Fact, absent, known, not_understood, parsed
-from ...parsers.pci.pci import BDF, Acs, acs, bdf_key, config_is_all_ones
+from ...parsers.pci.acs import Acs, acs
+from ...parsers.pci.bdf import BDF, bdf_key
+from ...parsers.pci.config_space import config_is_all_ones
 from ...parsers.pci.pcie_cap import Express, express
 from ...parsers.pci.topology import Chain, chain
 from ...parsers.text.bounds import MOST_GPUS, MOST_PCI, NAMES, few

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...host import Host, Unreadable
 from ...model.fact import Absence, Fact, absent, known
-from ...parsers.pci.pci import BDF, bdf_key
+from ...parsers.pci.bdf import BDF, bdf_key
 from ...util.at_first_use import dataclass
 from ..file_text import text
 from . import devices as pci

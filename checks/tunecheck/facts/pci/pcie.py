@@ -10,7 +10,7 @@ from ...host.base import doubt
 from ...model.fact import Fact, absent, absent_as, known, parsed
 from ...parsers.pci.aer_counters import FILES, parse_counters
 from ...parsers.pci.aer_status import latched
-from ...parsers.pci.pci import ConfigUnreadable, NotGiven
+from ...parsers.pci.config_space import ConfigUnreadable, NotGiven
 from ...util.at_first_use import dataclass
 from ..file_text import text
 

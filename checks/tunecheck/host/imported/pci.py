@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.absence import Absence, Reason
+from ...parsers.pci.acs import ACS_NOT_GIVEN, Acs
 from ...parsers.pci.aer_status import status_bytes
 from ...parsers.pci.lspci import LspciDevice
 from ...parsers.pci.lspci_express import express_bytes
-from ...parsers.pci.pci import ACS_NOT_GIVEN, Acs
 from ...parsers.pci.switch_chips import EMULATED
 
 __all__ = ["FULL", "RAW", "BusTree", "config", "gaps", "has_no_link"]
@@ -33,7 +33,7 @@ def has_no_link(device: LspciDevice) -> bool:
 
 def config(device: LspciDevice) -> bytes | str:
     """Return the configuration space as far as it is known, or a text on why nothing of it is. Where its capabilities
-    are shown, a part that is not is marked as not given (parsers.pci.pci.NotGiven); ``gaps`` tells why."""
+    are shown, a part that is not is marked as not given (parsers.pci.config_space.NotGiven); ``gaps`` tells why."""
     if device.all_ones:
         return b"\xff" * 4096
     if len(device.raw) >= 4096 or (len(device.raw) >= 256 and device.acs is None and not device.listed):

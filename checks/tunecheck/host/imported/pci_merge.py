@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ...parsers.pci.acs import acs
 from ...parsers.pci.lspci import LspciDevice
 from ...parsers.pci.lspci_raw import complete_from_bytes
-from ...parsers.pci.pci import acs
 from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.worse_registers import codes_of, moved, with_codes, worse
 

@@ -10,7 +10,7 @@ from typing import Dict, Tuple
 
 from ...model.absence import Absence
 from ...util.at_first_use import regex
-from .pci import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
+from .config_space import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
 
 __all__ = ["NAMES", "NOT_GIVEN", "latched", "read_status", "status_bytes"]
 

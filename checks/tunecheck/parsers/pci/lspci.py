@@ -11,10 +11,10 @@ from dataclasses import field
 from typing import Dict, Iterator, List, Optional, Set
 
 from ...util.at_first_use import dataclass, regex
+from .acs import ACS_NAMES, Acs
 from .aer_status import read_status
 from .lspci_express import read_express
 from .lspci_names import HEADER, class_code, ids_of
-from .pci import ACS_NAMES, Acs
 
 __all__ = ["LspciDevice", "parse_lspci"]
 

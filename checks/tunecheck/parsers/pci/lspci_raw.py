@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Optional
 
+from .config_space import config_is_all_ones, find_capability
 from .lspci import LspciDevice
-from .pci import config_is_all_ones, find_capability
 
 __all__ = ["complete_from_bytes"]
 

@@ -10,7 +10,7 @@ from typing import Optional
 
 from ...model.absence import Absence
 from ...util.at_first_use import dataclass
-from .pci import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
+from .config_space import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
 
 __all__ = ["ASPM", "CUT_AT", "PORTS", "REGISTERS", "SPEEDS", "Express", "ExpressLink", "express", "generation"]
 

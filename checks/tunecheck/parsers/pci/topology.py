@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Optional
 
 from ...util.at_first_use import dataclass, regex
-from .pci import BDF
+from .bdf import BDF
 
 __all__ = ["RELATIONS", "Chain", "Relation", "chain", "path_bridges", "relate", "within"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, Optional, Tuple
 
 from .aer_status import NOT_GIVEN
-from .pci import config_is_all_ones, find_capability, find_extended
+from .config_space import config_is_all_ones, find_capability, find_extended
 
 __all__ = ["codes_of", "moved", "with_codes", "worse"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from ...parsers.pci.pci import bdf_key
+from ...parsers.pci.bdf import bdf_key
 from ...util.at_first_use import dataclass, regex
 
 __all__ = ["Node", "grow", "link_label", "link_state"]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...model.finding import Finding
 from ...parsers.kernel.cmdline import words
-from ...parsers.pci.pci import Acs, covered_by_acs_option
+from ...parsers.pci.acs import Acs, covered_by_acs_option
 from ...spec import frozen as spec
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_PORT, NOT_DECLARED, REGISTERS_UNREAD, TRIAL_OPEN, UNREAD, VIRTUAL_PORTS

@@ -13,7 +13,7 @@ from ...facts.pci.devices import Device
 from ...facts.pci.topology import Pair
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding, Remedy
-from ...parsers.pci.pci import REDIRECT_MASK, Acs
+from ...parsers.pci.acs import REDIRECT_MASK, Acs
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, NOT_DECLARED, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS

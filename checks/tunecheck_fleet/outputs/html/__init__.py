@@ -22,8 +22,8 @@ from tunecheck.report.html.shell import policy
 from tunecheck.report.style import safe
 
 from ...entries import entries, happened
+from ...fleet_report import Cause, FleetReport, HostRow
 from ...model import Problem
-from ...verdict import Cause, FleetReport, HostRow
 from .. import text as words
 from ..terminal import verdict
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled

@@ -13,12 +13,12 @@ from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
 from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.fleet_report import Note
 from tunecheck_fleet.judge import JudgeOptions, judge, load_host_view, matched, report
 from tunecheck_fleet.judge.load_view import view
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import schema
 from tunecheck_fleet.store.store import Store
-from tunecheck_fleet.verdict import Note
 
 from .stores import Clock, Makes, one, seen
 

@@ -9,10 +9,10 @@ from sqlalchemy import func, select
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
+from tunecheck_fleet.fleet_report import Since
 from tunecheck_fleet.model import Change, Problem
 from tunecheck_fleet.store import schema
 from tunecheck_fleet.store.store import Store
-from tunecheck_fleet.verdict import Since
 
 from .stores import Makes, one, seen
 

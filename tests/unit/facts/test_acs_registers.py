@@ -1,4 +1,4 @@
-"""parsers/pci/pci.py: the ACS register from raw configuration space, and what it refuses to guess."""
+"""parsers/pci/acs.py: the ACS register from raw configuration space, and what it refuses to guess."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 from tests.unit.facts.trees import config
 
 from tunecheck.model.absence import Absence
-from tunecheck.parsers.pci.pci import Acs, ConfigUnreadable, acs, bdf_key, covered_by_acs_option
+from tunecheck.parsers.pci.acs import Acs, acs, covered_by_acs_option
+from tunecheck.parsers.pci.bdf import bdf_key
+from tunecheck.parsers.pci.config_space import ConfigUnreadable
 
 
 def test_reads_the_register_that_the_lab_machine_has() -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tunecheck.model.command import of_inventory
 
+from ..fleet_report import Cause, FleetReport, HostRow
 from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
-from ..verdict import Cause, FleetReport, HostRow
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
