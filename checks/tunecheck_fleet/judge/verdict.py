@@ -1,4 +1,7 @@
-"""All judgements of one audit, each in its place: desired > waiver > majority > previous."""
+"""The verdict over a fleet: all judgements of one audit, each in its place: desired > waiver > majority > previous.
+
+What they come to is counted in ../fleet_report.py: which cause is drift (Cause.counts), and in a word drift, clean or
+unknown (FleetReport.outcome)."""
 
 from __future__ import annotations
 
