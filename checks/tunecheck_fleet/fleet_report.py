@@ -224,11 +224,6 @@ class FleetReport:
         """The causes that are drift."""
         return tuple(cause for cause in self.causes if cause.counts)
 
-    @property
-    def outcome(self) -> Literal["drift", "clean", "unknown"]:
-        """In a word: unknown where no host answered, whatever earlier audits saw."""
-        return "unknown" if not self.answered else "drift" if self.drift else "clean"
-
     def count(self, *states: Status) -> int:
         return sum(row.status in states for row in self.hosts)
 

@@ -5,6 +5,7 @@
 
 from .exits import FAIL_ON, allowed_missing, exit_code
 from .options import BASELINES, JudgeOptions
-from .verdict import judge, matched, report
+from .verdict import judge, matched, outcome, report
 
-__all__ = ["BASELINES", "FAIL_ON", "JudgeOptions", "allowed_missing", "exit_code", "judge", "matched", "report"]
+__all__ = ["BASELINES", "FAIL_ON", "JudgeOptions", "allowed_missing", "exit_code", "judge", "matched",
+           "outcome", "report"]

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from tunecheck.errors import Misuse, UsageError
 
 from ..fleet_report import FleetReport
+from .verdict import outcome
 
 __all__ = ["FAIL_ON", "allowed_missing", "exit_code"]
 
@@ -38,7 +39,7 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     short = len(report.hosts) - report.count("ok") > allowed
     counted = report.drift
     hit = {
-        "drift": report.outcome == "drift",
+        "drift": outcome(report) == "drift",
         "fail": any(cause.authority == "role" or (cause.authority == "desired" and cause.outcome == "fail")
                     for cause in counted),
         "unknown": any(cause.authority == "desired" and cause.outcome == "unknown" for cause in counted),

@@ -1,7 +1,6 @@
 """The verdict over a fleet: all judgements of one audit, each in its place: desired > waiver > majority > previous.
 
-What they come to is counted in ../fleet_report.py: which cause is drift (Cause.counts), and in a word drift, clean or
-unknown (FleetReport.outcome)."""
+judge() makes the causes, outcome() the word. Which cause counts as drift: Cause.counts in ../fleet_report.py."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tunecheck.model.command import of_inventory
 
@@ -35,7 +34,12 @@ from .waivers import waive
 if TYPE_CHECKING:
     from ..store import Store
 
-__all__ = ["judge", "matched", "report"]
+__all__ = ["judge", "matched", "outcome", "report"]
+
+
+def outcome(report: FleetReport) -> Literal["drift", "clean", "unknown"]:
+    """The verdict in a word. Unknown where no host answered, whatever earlier audits saw."""
+    return "unknown" if not report.answered else "drift" if report.drift else "clean"
 
 
 def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None,

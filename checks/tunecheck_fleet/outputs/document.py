@@ -10,8 +10,9 @@ from tunecheck.report.plain import commands
 
 from ..entries import Entry, entries
 from ..fleet_report import Cause, Decision, FleetReport, HostRow
+from ..judge.verdict import outcome
 from ..model import AuditHead, Problem
-from .terminal import verdict
+from .terminal import verdict_line
 from .text import KINDS, STATUSES, kind, since_of
 
 __all__ = ["audit_of", "document", "entry_of"]
@@ -25,9 +26,9 @@ def document(report: FleetReport) -> dict[str, Any]:
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
         "fact": report.fact,
         "summary": {
-            "verdict": verdict(report), "asked": max(report.audit.asked, len(report.hosts)),
+            "verdict": verdict_line(report), "asked": max(report.audit.asked, len(report.hosts)),
             "answered": report.answered, "drift": len(report.drift),
-            "outcome": report.outcome,
+            "outcome": outcome(report),
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
             "causes": {word: sum(kind(cause) == word for cause in report.causes)
                        for word in KINDS},

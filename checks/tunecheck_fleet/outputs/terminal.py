@@ -12,6 +12,7 @@ from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
 from ..fleet_report import FleetReport, HostRow, Split
+from ..judge.verdict import outcome
 from . import entry_words as words
 from .lines import INDENT, cut, entry, marked, short
 from .text import (
@@ -32,7 +33,7 @@ from .text import (
     titled,
 )
 
-__all__ = ["entry", "marked", "terminal", "verdict"]
+__all__ = ["entry", "marked", "terminal", "verdict_line"]
 
 #: Entries of one heading (of splits fewer), without -v.
 _ENTRIES, _SPLITS = 40, 10
@@ -91,13 +92,13 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
     lines += entry("NEXT", [step], style) if style.width and (step := _next(findings, report)) else []
-    lines += ["", *entry("", [verdict(report, verbose)], style)]
+    lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
         lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
     return lines
 
 
-def verdict(report: FleetReport, each: bool = False) -> str:
+def verdict_line(report: FleetReport, each: bool = False) -> str:
     """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
     one cause, as in the list; with -v ``each`` counts for itself."""
     counted = report.drift
@@ -108,10 +109,10 @@ def verdict(report: FleetReport, each: bool = False) -> str:
     gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
     tail = f"; {' and '.join(gaps)}" if gaps else ""
     of = f" of {report.fact}" if report.fact else ""
-    if report.outcome == "unknown":
+    if outcome(report) == "unknown":
         earlier = f"; {words.plural(count, 'cause')}{of} from earlier audits" if counted else ""
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
-    if report.outcome == "clean":
+    if outcome(report) == "clean":
         return f"CLEAN: no drift{of} on the {words.plural(report.answered, 'host')} that answered{tail}"
     return f"DRIFT: {words.plural(count, 'cause')}{of} on {words.plural(len(hosts), 'host')}{tail}"
 

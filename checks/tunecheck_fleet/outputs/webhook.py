@@ -23,7 +23,7 @@ from tunecheck.util.text import and_more
 from ..entries import Entry, entries
 from ..fleet_report import FleetReport
 from .document import audit_of, entry_of
-from .terminal import verdict
+from .terminal import verdict_line
 from .text import change, fold, kind
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:
     new_entries = [{**entry_of(entry), "news": list(entry.lead.new_hosts)} for entry in new[:_MOST]]
     resolved_entries = [entry_of(entry) for entry in resolved[:_MOST]]
     return {"schema": "tunecheck/fleet-event/1", "tunecheck": __version__, "audit": audit_of(report.audit),
-            "verdict": verdict(report), "text": _digest(report, new, resolved, link), "link": link or None,
+            "verdict": verdict_line(report), "text": _digest(report, new, resolved, link), "link": link or None,
             "new": new_entries, "resolved": resolved_entries,
             "omitted": len(new) + len(resolved) - len(new_entries) - len(resolved_entries)}
 
@@ -229,7 +229,7 @@ def _digest(report: FleetReport, new: list[Entry], resolved: list[Entry], link: 
     # The end of a long path tells it from others; the verdict has to fit into the line behind it.
     scope = report.audit.scope
     where = scope if len(scope) <= _SCOPE else f"...{scope[3 - _SCOPE:]}"
-    head = f"tunecheck audit #{report.audit.id}, {where}: {verdict(report)}"
+    head = f"tunecheck audit #{report.audit.id}, {where}: {verdict_line(report)}"
     return "\n".join([*(_cut(safe(line)) for line in [head, *lines]), *([link] if link else [])])
 
 

@@ -11,7 +11,7 @@ from tunecheck_fleet.outputs import KINDS, html
 from tunecheck_fleet.outputs.html import html as page_of
 from tunecheck_fleet.outputs.html.timeline import _MOST
 from tunecheck_fleet.outputs.schema import SCHEMAS
-from tunecheck_fleet.outputs.terminal import verdict
+from tunecheck_fleet.outputs.terminal import verdict_line
 from tunecheck_fleet.outputs.text import fold, kind
 from tunecheck_fleet.outputs.webhook import _RETRIED, SECRET, Hook
 
@@ -28,7 +28,7 @@ def test_every_output_and_schema_is_on_the_page() -> None:
 def test_the_words_are_those_of_the_outputs() -> None:
     for word in {kind(cause) for cause in example().causes}:
         assert f"`{word}`" in PAGE, word
-    assert f"`{verdict(example()).partition(':')[0]}`" in PAGE
+    assert f"`{verdict_line(example()).partition(':')[0]}`" in PAGE
     assert f"`{fold(f'gpu{number:03d}' for number in range(1, 39))}`" in PAGE
 
 

@@ -14,7 +14,7 @@ from tunecheck_fleet.fleet_report import Cause, FleetReport, HostRow, Waived
 from tunecheck_fleet.judge import allowed_missing, exit_code
 from tunecheck_fleet.model import AuditHead, Status
 from tunecheck_fleet.outputs.document import document
-from tunecheck_fleet.outputs.terminal import verdict
+from tunecheck_fleet.outputs.terminal import verdict_line
 
 
 def _report(*causes: Cause, states: tuple[Status, ...] = ("ok",) * 10) -> FleetReport:
@@ -52,7 +52,7 @@ _CAUSES = st.builds(
 @given(st.lists(_CAUSES, max_size=4), st.lists(st.sampled_from(["ok", "partial", "timeout"]), max_size=4))
 def test_last_line_summary_and_exit_code_say_the_same(causes: list[Cause], states: list[Status]) -> None:
     report = _report(*causes, states=tuple(states))
-    word, summary = verdict(report).partition(":")[0], document(report)["summary"]
+    word, summary = verdict_line(report).partition(":")[0], document(report)["summary"]
     assert word == summary["outcome"].upper()
     assert exit_code(report, {"drift"}, "100%") == {"DRIFT": 1, "CLEAN": 0, "UNKNOWN": 2}[word]
     assert (summary["drift"] > 0) == any(cause["counts"] for cause in document(report)["causes"])

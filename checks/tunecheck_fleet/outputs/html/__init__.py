@@ -23,9 +23,10 @@ from tunecheck.report.style import safe
 
 from ...entries import entries, happened
 from ...fleet_report import Cause, FleetReport, HostRow
+from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
-from ..terminal import verdict
+from ..terminal import verdict_line
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -59,12 +60,11 @@ def html(report: FleetReport) -> str:
     listed = [*causes, *rest][:_CAUSES]
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
-    word = verdict(report).partition(":")[0]
     text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
-        word=word, compared=words.compared(report),
-        outcome={"drift": "fail", "unknown": "unknown"}.get(report.outcome, "warn" if _gaps(report) else "pass"),
-        says=verdict(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
+        word=outcome(report).upper(), compared=words.compared(report),
+        outcome={"drift": "fail", "unknown": "unknown"}.get(outcome(report), "warn" if _gaps(report) else "pass"),
+        says=verdict_line(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
         open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(causes), uncounted=len(rest),
