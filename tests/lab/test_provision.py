@@ -95,7 +95,8 @@ def test_the_report_as_json(lab: Box) -> None:
 
 def test_a_recording_is_judged_as_the_live_box(lab: Box, tmp_path: Path) -> None:
     """On the box and on this machine; a snapshot of it too. Without names, and nothing else lost."""
-    lab.ssh("cd /tmp && tunecheck preflight --json live.json --record box.tar.zst >/dev/null; "
+    lab.ssh("cd /tmp && rm -f box.tar.zst raw.tar.zst; "
+            "tunecheck preflight --json live.json --record box.tar.zst >/dev/null; "
             "tunecheck preflight --json replay.json --from box.tar.zst >/dev/null; "
             "tunecheck snapshot --from box.tar.zst >snapshot.json; "
             "tunecheck preflight --json snapped.json --from snapshot.json >/dev/null; "

@@ -24,7 +24,7 @@ __all__ = ["record"]
 @click.command()
 @click.option("-o", "--output", metavar="FILE",
               help="Default: tunecheck-TIME.tar.zst in this directory; with --raw the host's name stands before it. "
-                   "-: standard output.")
+                   "-: standard output. A recording that is there is never replaced.")
 @click.option("--raw", is_flag=True, help="Keep host names, serial numbers, UUIDs, MAC and IP addresses, user names.")
 @click.option("--spec", "spec_file", metavar="FILE", help="Put this spec in, not /etc/tunecheck/spec.json.")
 def record(output: str | None, raw: bool, spec_file: str | None) -> None:
@@ -36,11 +36,11 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     from ..host.bundle import is_recording
     from ..host.live import LiveHost
     from ..host.recording import RecordingHost
-    from ..util.whole_file import PRIVATE, check_replaceable, emit, write_file
+    from ..util.whole_file import PRIVATE, check_replaceable, emit, free_name, write_file
 
-    usual, before = _name(None), ""
+    usual = free_name(_name(None))
     if output != "-":
-        before = check_replaceable(output or usual, is_recording)
+        check_replaceable(output or usual, is_recording)
     elif sys.stdout.isatty():
         raise click.UsageError("standard output is a terminal; give a file: -o FILE")
     progress = _Progress()
@@ -55,14 +55,12 @@ def record(output: str | None, raw: bool, spec_file: str | None) -> None:
     if output == "-":
         emit(content)
     else:
-        output = output or (_name(found.hostname.value) if raw else usual)
+        output = output or (free_name(_name(found.hostname.value)) if raw else usual)
         write_file(output, content, PRIVATE if raw else None, "recording")
     form = "" if output.endswith((".tar.zst", "-")) else "a tar archive compressed with zstd, "
     click.echo(f"{output}: {form}{_size(content)}, {_summary(door.answers)}, "
                + ("raw: it holds names, serial numbers and addresses" if raw else
                   "redacted: names, serial numbers and addresses are replaced"), err=output == "-")
-    if before:
-        click.echo(f"it replaces the recording of {before} that was there")
     log = found.host.kernel.log if found.host is not None else None
     if log is not None and log.value is None and not log.missing:
         root = "" if os.geteuid() == 0 else "; run as root: sudo tunecheck record"

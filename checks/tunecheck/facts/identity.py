@@ -14,7 +14,7 @@ from ..model.fact import Absence, Fact, absent, absent_as, known, parsed
 from ..util.at_first_use import dataclass
 from .file_text import text
 
-__all__ = ["Identity", "app_specific", "identity_of"]
+__all__ = ["Identity", "app_specific", "hypervisor_flag", "identity_of"]
 
 _DMI = "/sys/class/dmi/id"
 _MACHINE_ID = "/etc/machine-id"
@@ -65,6 +65,11 @@ def identity_of(host: Host) -> Fact[Identity]:
         bios_date=_field(host, "bios_date"), cpu_model=parsed(cpu, _model),
         memory_gib=parsed(text(host, "/proc/meminfo"), _memory), arch=parsed(cpu, _arch),
         hypervisor=parsed(cpu, _hypervisor)), "files")
+
+
+def hypervisor_flag(host: Host) -> Fact[bool]:
+    """Return whether the CPU has the flag ``hypervisor``, for who asks for nothing else of a host's identity."""
+    return parsed(_cpuinfo(host), _hypervisor)
 
 
 def app_specific(machine_id: str, application: bytes = _APPLICATION) -> str:

@@ -121,6 +121,14 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     # Asked last: by then the answers that were started ahead have come.
     ask_nvml = cache(lambda: nvml(host, bool(found.devices) or not found.accelerators.known))
     later = _host_facts(host, spec or Spec(), found, ask_nvml) if with_host else None
+
+    def flag() -> Fact[bool]:
+        if later and later.identity.value:
+            return later.identity.value.hypervisor
+        from .identity import hypervisor_flag  # start-up time: most machines tell it otherwise
+
+        return hypervisor_flag(host)
+
     return Snapshot(
         hostname=name,
         boot_id=boot_id,
@@ -130,7 +138,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
         p2p=p2p(host, ask_nvml()),
         receipt=receipt(host),
         host=later,
-        guest=guest_of(host, later.identity.value.hypervisor if later and later.identity.value else None,
+        guest=guest_of(host, flag,
                        later.kernel.log.value.boot.hypervisor if later and later.kernel.log.value else ""),
         past=past(host, boot_id.value or "") if with_past else NOT_ASKED,
         posted=_posted(host),

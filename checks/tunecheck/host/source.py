@@ -39,8 +39,8 @@ def is_import(path: str) -> bool:
 
 def _is_recording(path: str) -> bool:
     """Return whether the file is zstd, or gzip that holds JSON of a recording: a packed kernel log begins with "[", and
-    programs write JSON, too. An empty file or damaged gzip counts as one: the reader says what is wrong with it.
-    UsageError where the path cannot be read or is no file."""
+    programs write JSON, too. Damaged gzip counts as one: the reader says what is wrong with it. UsageError
+    where the path cannot be read, is no file or is empty."""
     if path == "-":
         return False
     try:
@@ -53,7 +53,11 @@ def _is_recording(path: str) -> bool:
             head = stream.read(4096)
         if head.startswith(_GZIP):
             return _FIRST.match(zlib.decompressobj(31).decompress(head, 256).decode("latin-1")) is not None
-        return not head or head.startswith(_ZSTD)
+        if not head:
+            from .imported.files import GIVE
+
+            raise UsageError(f"{path}: the file is empty; {GIVE}", Damage.EMPTY)
+        return head.startswith(_ZSTD)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", Misuse.UNREADABLE) from None
     except ValueError:      # embedded null byte

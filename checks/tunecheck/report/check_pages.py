@@ -26,11 +26,12 @@ _FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
 
 
 def _near(check: str, ids: list[str]) -> list[str]:
-    """Return the ids that may be meant: the one that differs only in case, else those that begin with the word or
-    contain it, else those that look like it."""
+    """Return the ids that may be meant: the one that differs only in case, else those that begin with the word, or have
+    a word that does, else those that look like it."""
     if check in ids:
         return [check]
-    holding = sorted((name for name in ids if check in name), key=lambda name: not name.startswith(check))
+    begin = check.removesuffix("s") if len(check) > 4 else check      # links
+    holding = sorted((name for name in ids if f"-{begin}" in f"-{name}"), key=lambda name: not name.startswith(check))
     return holding[:3] if len(check) > 2 and holding else nearest(check, ids, 3, 0.75)
 
 

@@ -63,9 +63,21 @@ def _columns(stream: TextIO) -> int:
         return 80
 
 
-def wrap(line: str, width: int, hang: int = 2) -> list[str]:
+def wrap(line: str, width: int, hang: int = 2, commands: Sequence[str] = ()) -> list[str]:
     """Return the line in parts of at most ``width`` columns (0: unchanged); every part but the first begins ``hang``
-    columns further to the right."""
+    columns further to the right. No command in it is broken (`unbroken`); ``commands``: those that are known."""
+    if not width or len(line) <= width:
+        return [line]
+    from .typed_commands import commands_in  # start-up time: a pipe wraps nothing
+
+    lead = len(line) - len(line.lstrip())
+    if not _BRANCH.match(line) and (given := [*commands, *commands_in(line)]):
+        return _with_commands(line.lstrip(), given, width, lead, lead + hang)
+    return _filled(line, width, hang)
+
+
+def _filled(line: str, width: int, hang: int) -> list[str]:
+    """Return the lines of prose."""
     if not width or len(line) <= width:
         return [line]
     branch = _BRANCH.match(line)
@@ -94,8 +106,12 @@ def clipped(lines: list[str], most: int, width: int) -> list[str]:
         return lines
     last, room = lines[most - 1], width - len(_GOES_ON)
     if len(last) > room:
+        from .typed_commands import commands_in  # start-up time
+
+        for command in commands_in(last):       # half a command must not be pasted
+            last = last.replace(command, command.replace(" ", NO_BREAK))
         start = last[:room + 1].rpartition(" ")[0]
-        last = start if start.strip() else last[:room]
+        last = (start if start.strip() else last[:room]).replace(NO_BREAK, " ")
     return [*lines[:most - 1], last + _GOES_ON]
 
 
@@ -136,23 +152,38 @@ def unbroken(text: str, commands: Sequence[str], width: int, indent: int) -> lis
     """Return the lines of a text with commands, so that each of these can be pasted where it stands in it: it is
     broken nowhere. One that does not fit into a line has its own, also where that is wider than the terminal, which
     then breaks it itself; what parts it from the sentence is left out there."""
+    return _with_commands(text, commands, width, indent, indent + 2)
+
+
+def _with_commands(text: str, commands: Sequence[str], width: int, first: int, hang: int) -> list[str]:
+    """Return the lines of `unbroken`: the first begins in column ``first``, the others in column ``hang``."""
     lines: list[str] = []
     prose, parting = "", ""
     for part, is_command in _parts(safe(text), commands):
-        if is_command and width and indent + 2 + len(part) + _BESIDE > max(width, 20):
-            bracket = prose.endswith("(")
-            lines += _flow(prose[:-1] if bracket else prose, width, indent, bool(lines))
-            lines.append(" " * (indent + 2) + part)
-            prose, parting = "", " .,;:)" if bracket else " .,;:"
+        if is_command and width and hang + len(part) + _BESIDE > max(width, 20):
+            # What encloses it in the sentence is left out where it stands alone.
+            opening = prose[-1:] if prose[-1:] in ("(", "`") else ""
+            lines += _flow(prose.removesuffix(opening), width, first, hang, bool(lines))
+            lines.append(" " * (hang if len(part) > width else min(hang, width - len(part))) + part)
+            prose, parting = "", f".,;:{')' if opening == '(' else opening}"
         elif is_command:
             prose += part.replace(" ", NO_BREAK)
         else:
-            prose += part.lstrip(parting) if lines and not prose else part
-    return [*lines, *_flow(prose, width, indent, bool(lines))]
+            prose += _parted(part, parting) if lines and not prose else part
+    return [*lines, *_flow(prose, width, first, hang, bool(lines))]
 
 
-def _flow(prose: str, width: int, indent: int, goes_on: bool) -> list[str]:
-    lines = wrap(" " * (indent + 2 * goes_on) + prose.rstrip(), width, 0 if goes_on else 2) if prose.strip() else []
+def _parted(text: str, marks: str) -> str:
+    """Return what stands behind a command on a line of its own, without the marks that part it from the sentence."""
+    at = 0
+    while at < len(text) and text[at] in marks and not text.startswith("...", at):
+        at += 1
+    return text[at:].lstrip()
+
+
+def _flow(prose: str, width: int, first: int, hang: int, goes_on: bool) -> list[str]:
+    begin = hang if goes_on else first
+    lines = _filled(" " * begin + prose.rstrip(), width, hang - begin) if prose.strip() else []
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
@@ -163,4 +194,4 @@ def _parts(text: str, commands: Sequence[str]) -> Iterable[tuple[str, bool]]:
 
     # The longer one first: one command may be the beginning of another.
     any_of = "|".join(re.escape(each) for each in sorted(set(commands), key=len, reverse=True))
-    return [(part, bool(at % 2)) for at, part in enumerate(re.split(rf"(?<![^\s(])({any_of})(?![\w-])", text))]
+    return [(part, bool(at % 2)) for at, part in enumerate(re.split(rf"(?<![^\s(`])({any_of})(?![\w-])", text))]

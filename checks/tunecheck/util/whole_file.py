@@ -13,7 +13,7 @@ from ..errors import Misuse, UsageError
 from .at_first_use import regex
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
-__all__ = ["PRIVATE", "check_replaceable", "check_writable", "emit", "removed", "write_file", "written"]
+__all__ = ["PRIVATE", "check_replaceable", "check_writable", "emit", "free_name", "removed", "write_file", "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
@@ -49,15 +49,15 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: no permission to write in {folder}; {_elsewhere()}", Misuse.UNWRITABLE)
 
 
-def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = None) -> str:
-    """Refuse, as check_writable does, and also where the file that is there is none of this program's: it would be
-    lost. ``is_recording``: whether the file at a path is a recording, where one is written; else it is a text. Return
-    when what is replaced was written, "" for nothing."""
+def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = None) -> None:
+    """Refuse, as check_writable does, and also where the file that is there would be a loss: one that is none of this
+    program's, and a recording, as a box is never again as it was then. ``is_recording``: whether the file at a path is
+    a recording, where one is written; else it is a text."""
     check_writable(path)
     target = Path(path)
     try:
         if _special(target) or not target.stat().st_size:
-            return ""
+            return
         with target.open("rb") as stream:
             head = stream.read(_PART)
             stream.seek(max(0, target.stat().st_size - _PART))
@@ -65,7 +65,7 @@ def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = No
                 head.lstrip().startswith(_TEXTS) and _NAME in head + stream.read()
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(target.stat().st_mtime))
     except FileNotFoundError:
-        return ""
+        return
     except OSError as error:
         raise UsageError(f"{path}: is there and cannot be read ({error.strerror}), so it is not replaced; choose "
                          "another place", Misuse.ALREADY) from None
@@ -73,7 +73,21 @@ def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = No
         kind = "no recording of tunecheck" if is_recording else "no report of tunecheck"
         raise UsageError(f"{path}: is there and {kind}, so it is not replaced; choose another place, or remove it "
                          "first", Misuse.ALREADY)
-    return when
+    if is_recording:
+        raise UsageError(f"{path}: holds the recording of {when}, and a recording is never replaced; choose another "
+                         f"name, for example {free_name(path)}, or remove it first", Misuse.ALREADY)
+
+
+def free_name(path: str) -> str:
+    """Return this path, or where something is there a numbered one beside it where nothing is: box-2.tar.zst."""
+    target = Path(path)
+    stem, dot, end = target.name.lstrip(".").partition(".")
+    stem = target.name[:len(target.name) - len(end) - len(dot)]
+    number = 1
+    while os.path.lexists(target):
+        number += 1
+        target = target.with_name(f"{stem}-{number}{dot}{end}")
+    return path if number == 1 else str(target)
 
 
 def _no_strange_link(path: str) -> None:

@@ -37,7 +37,10 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
 
     check_list(json_to)
     if (host is None) == (gpu is None):
-        raise UsageError("expected one of --host HOST and --gpu SERIAL", Misuse.LEFT_OUT)
+        raise UsageError("--host and --gpu exclude each other: drop one of them", Misuse.DOES_NOT_BELONG) if host else \
+            UsageError("whose history? Give a host, or a GPU by its serial number: `tunecheck history --host box1` or "
+                       "`tunecheck history --gpu 1650924012345`; `tunecheck fleet hosts` lists the hosts",
+                       Misuse.LEFT_OUT)
     if gpu is not None:
         if fact is not None or since is not None:
             raise UsageError("--fact and --since are for --host; leave them out with --gpu", Misuse.DOES_NOT_BELONG)

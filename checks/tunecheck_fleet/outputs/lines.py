@@ -27,7 +27,7 @@ def entry(mark: str, parts: list[str], style: Style, first: str = "", commands: 
         lines = [safe(head + "; ".join(part for part in [first, *parts] if part))]
     else:
         given = [part for part in [first, *parts] if part]
-        lines = wrap(safe(head + (given[0] if given else "")), style.width, hang=hang)
+        lines = wrap(safe(head + (given[0] if given else "")), style.width, hang, commands)
         for part in given[1:]:
             lines += unbroken(part, commands, style.width, hang)
     return [marked(lines[0], mark), *lines[1:]] if style.colour else lines

@@ -91,10 +91,11 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    lines += entry("NEXT", [step], style) if style.width and (step := _next(findings, report)) else []
+    step, commands = _next(findings, report)
+    lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
-        lines[-1] = marked(lines[-1], lines[-1].partition(":")[0])
+        lines[-1] = marked(lines[-1], outcome(report).upper())
     return lines
 
 
@@ -125,21 +126,24 @@ def _summary(findings: Iterable[Entry]) -> str:
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
-def _next(findings: Sequence[Entry], report: FleetReport) -> str:
-    """One step, for who does not know where to begin: the worst of what is new, else of what is open."""
+def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str]]:
+    """One step, for who does not know where to begin: the worst of what is new, else of what is open; and the commands
+    in it."""
     if report.baseline != "previous":
-        return ""
+        return "", []
     for word in OPEN[:3]:
         first = next((each.lead for each in findings if kind(each.lead) == word and each.lead.id), None)
         if first is None:
             continue
         hosts = first.new_hosts or first.hosts
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
-            return f"{first.id} ({first.fact}): {first.remedy}"
+            return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
+        command = f"tunecheck drift --host {hosts[0]} -v"
         if word != "known" or first.authority in ("desired", "identity"):
-            return f"tunecheck drift --host {hosts[0]} -v"
-        return f"where {first.id} ({first.fact}) is as you want it: tunecheck approve {first.id} --note WHY"
-    return ""
+            return command, [command]
+        command = f"tunecheck approve {first.id} --note WHY"
+        return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
+    return "", []
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:

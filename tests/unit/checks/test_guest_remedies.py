@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.checks.machines import build, spec_of
+from tests.unit.checks.machines import MACHINES, build, spec_of
 from tests.unit.checks.measurements import measured
 from tests.unit.checks.test_cases import CASES, check_of, read
+from tests.unit.facts.trees import full
 
 from tunecheck.facts.snapshot import gather
+from tunecheck.host import Completed
+from tunecheck.host.prefetch import CPU
+from tunecheck.model.finding import Place
 from tunecheck.rules import ON_ITS_HOST, judge
 from tunecheck.rules.context import Case
 
@@ -43,3 +47,25 @@ def test_a_remedy_for_the_real_machine_names_the_host(path: Path) -> None:
         text = finding.remedy.text if finding.remedy else ""
         if _REAL.search(text) and not any(words in text for words in _GUEST_KNOWS):
             assert text.startswith(ON_ITS_HOST), text
+
+
+@pytest.mark.parametrize("machine", ["switch", "clear", "flat"])
+@pytest.mark.parametrize("gpus", [True, False], ids=["with GPUs", "without a GPU"])
+@pytest.mark.parametrize("flag", [True, False], ids=["guest", "real machine"])
+def test_topo_and_preflight_say_the_same_of_a_guest(machine: str, gpus: bool, flag: bool) -> None:
+    """Also where only the CPU tells that it is one: `topo` reads nothing else that would."""
+    found = MACHINES[machine]()
+    if not gpus:
+        found.lists["/sys/bus/pci/devices"] = [name for name in found.lists["/sys/bus/pci/devices"]
+                                               if found.reads[f"/sys/bus/pci/devices/{name}/vendor"] != b"0x10de\n"]
+    full(found)
+    found.runs[CPU] = Completed(CPU, 0, f"vendor_id\t: x\nflags\t\t: fpu {'hypervisor ' * flag}lahf_lm\n", "")
+    judged = {verb: {(each.id, each.subject): each for each in judge(Case(gather(found.host(), None, verb != "topo")),
+                                                                     verb)
+                     if each.id != "measured-pass"}      # which only preflight reads
+              for verb in ("topo", "preflight")}
+    assert judged["topo"]
+    assert {key: judged["preflight"].get(key) for key in judged["topo"]} == judged["topo"]
+    if not gpus:
+        (count,) = [each for key, each in judged["topo"].items() if key[0] == "accelerator-count"]
+        assert count.remedy and (count.remedy.place is Place.HYPERVISOR) == flag

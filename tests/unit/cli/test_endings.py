@@ -71,6 +71,7 @@ def test_what_names_people_is_for_nobody_else(machine: Path) -> None:
     try:
         assert CliRunner().invoke(cli, ["record", "-o", "raw"]).exit_code == 0
         assert _mode(machine / "raw") == 0o644
+        (machine / "raw").unlink()
         for args in (("record", "--raw", "-o", "raw"), ("record", "-o", "redacted"), ("snapshot", "--json", "snap")):
             assert CliRunner().invoke(cli, list(args)).exit_code == 0
     finally:

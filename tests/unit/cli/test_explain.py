@@ -18,6 +18,7 @@ from tunecheck.report.sentences import MESSAGES, check_of_sentence
 from tunecheck.report.style import Style
 from tunecheck.report.terms import NAMES, term
 from tunecheck.rules.index import CHECKS
+from tunecheck.util.suggestions import nearest
 
 IDS = tuple(check.id for check in CHECKS)
 
@@ -44,6 +45,7 @@ def test_every_page_is_rendered_whole_at_every_width() -> None:
                 assert title in lines, check.id
             assert commands <= {line.strip() for line in lines}, (check.id, "each on a line of its own, unbroken")
             long = [line for line in lines if len(line) > min(width, 100) and line.strip() not in copied
+                    and not line.strip().startswith(("ansible-playbook ", "sudo ", "nvidia-smi "))
                     and f"`{line.strip()}`" not in " ".join(prose.split())]
             # Only a word that is longer than the line itself is broken, and only there. What is to be copied is not.
             assert not long, (check.id, long)
@@ -208,11 +210,24 @@ def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
 @pytest.mark.parametrize(("asked", "flaw", "names"), [
     (["79"], Misuse.NO_SUCH, '"Xid 79"?'), (["13"], Misuse.NO_SUCH, '"Xid 13"?'), (["gsn"], Misuse.NO_SUCH, " GNS?"),
     (["0"], Misuse.NO_SUCH, "`tunecheck explain`"), (["XYZ"], Misuse.NO_SUCH, "`tunecheck checks`"),
-    ([], Misuse.LEFT_OUT, "PIX, PXB"),
+    ([], Misuse.LEFT_OUT, "PIX, PXB"), (["foo"], Misuse.NO_SUCH, "'foo'; `tunecheck checks`"),
+    (["ram"], Misuse.NO_SUCH, "'ram'; `tunecheck checks`"), (["pxi"], Misuse.NO_SUCH, " PIX?"),
+    (["links"], Misuse.NO_SUCH, " link-"), (["acss"], Misuse.NO_SUCH, " ACS?"),
 ])
 def test_what_is_no_name_gets_the_nearest_or_the_way_to_all(asked: list[str], flaw: Misuse, names: str) -> None:
     done = CliRunner().invoke(cli, ["explain", *asked])
     assert isinstance(done.exception, UsageError) and done.exception.flaw is flaw and names in str(done.exception)
+
+
+def test_no_short_word_suggests_another_one() -> None:
+    """Every word of three letters that is one slip away from no name gets the way to all names, whatever it shares."""
+    letters = "abcdefghilmnoprstuwx"
+    names = [*IDS, *NAMES]
+    for word in (a + b + c for a in letters for b in letters for c in letters):
+        for near in nearest(word.upper(), NAMES, 3, 0.65):
+            swapped = {word[1] + word[0] + word[2], word[0] + word[2] + word[1]}
+            assert near.lower() in swapped or abs(len(near) - 3) == 1, (word, near)
+    assert nearest("FOO", names) == [] and nearest("PXI", NAMES) == ["PIX"] and nearest("GNSS", NAMES) == ["GNS"]
 
 
 def test_every_verdict_and_every_word_has_a_page() -> None:

@@ -26,6 +26,7 @@ from tunecheck.host.bundle import load
 from tunecheck.model.absence import Absence
 from tunecheck.parsers.text.damage import Damage
 from tunecheck.spec.frozen import Frozen
+from tunecheck.util.whole_file import free_name
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "h200-2gpu-vm.rec.json.gz"
 SPEC = "/etc/tunecheck/spec.json"
@@ -65,6 +66,7 @@ def _findings(*args: str) -> list[dict[str, Any]]:
 def test_a_recording_and_a_snapshot_are_judged_like_the_machine(machine: Machine, verb: str) -> None:
     now = _findings(verb)
     for extra, names in (((), False), (("--raw",), True)):
+        Path("box.tar.zst").unlink(missing_ok=True)
         assert _run("record", "-o", "box.tar.zst", *extra).exit_code == 0
         assert _run("snapshot", "--from", "box.tar.zst", "--json", "box.json").exit_code == 0
         replayed = _findings(verb, "--from", "box.tar.zst")
@@ -124,13 +126,46 @@ def test_standard_output(machine: Machine) -> None:
     assert result.stderr.startswith("-: ")
 
 
-def test_an_existing_file_is_replaced_in_one_step(machine: Machine) -> None:
+@pytest.mark.parametrize("args", [("record", "-o"), ("topo", "--record"), ("preflight", "--record")], ids=" ".join)
+def test_a_recording_is_never_replaced(machine: Machine, args: tuple[str, ...]) -> None:
     target = Path("box.tar.zst")
     _run("record", "-o", "box.tar.zst")
-    target.chmod(0o600)
-    before = target.stat().st_ino
     os.utime(target, (1_700_000_000, 1_700_000_000))
-    assert " 2023-11-1" in _run("record", "-o", "box.tar.zst").stdout, "the older one is lost, and named"
+    before = target.read_bytes()
+    for other in ("box-2.tar.zst", "box-3.tar.zst"):
+        flaw, said = _fails(*args, "box.tar.zst")
+        assert flaw is Misuse.ALREADY and " 2023-11-1" in said and f" {other}," in said
+        assert target.read_bytes() == before
+        Path(other).write_text("there")
+
+
+@pytest.mark.parametrize("args", [(), ("--raw",)], ids=str)
+def test_recordings_of_one_second_are_numbered(machine: Machine, monkeypatch: pytest.MonkeyPatch,
+                                               args: tuple[str, ...]) -> None:
+    monkeypatch.setattr("tunecheck.cli.record.time.strftime", lambda *_: "20261127-075050")
+    names = [_run("record", *args).output.partition(":")[0] for _ in range(3)]
+    assert [name.partition("-")[2] for name in names] == [
+        f"20261127-075050{number}.tar.zst" for number in ("", "-2", "-3")]
+    assert all(Path(name).is_file() for name in names)
+
+
+@pytest.mark.parametrize(("there", "free"), [
+    ("box.tar.zst", "box-2.tar.zst"), ("box", "box-2"), (".box.rec", ".box-2.rec"), ("a.b/box", "a.b/box-2"),
+    ("a.b/x.tar.zst", "a.b/x-2.tar.zst")])
+def test_the_name_beside_an_existing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str,
+                                         free: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert free_name(there) == there
+    Path(there).parent.mkdir(exist_ok=True)
+    Path(there).write_text("x")
+    assert free_name(there) == free
+
+
+def test_an_empty_file_is_replaced_in_one_step(machine: Machine) -> None:
+    target = Path("box.tar.zst")
+    target.touch(0o600)
+    before = target.stat().st_ino
+    _run("record", "-o", "box.tar.zst")
     assert target.stat().st_ino != before and stat.S_IMODE(target.stat().st_mode) == 0o600
     assert [path.name for path in Path().iterdir()] == ["box.tar.zst"]
 
@@ -148,7 +183,7 @@ def test_a_file_of_somebody_else_is_not_replaced_and_our_own_is(machine: Machine
     flaw, said = _fails(*args, "x")
     assert flaw is Misuse.ALREADY and said.startswith("x: ") and Path("x").read_bytes() == content
     Path("x").write_text("")        # as mktemp leaves it
-    for _ in range(2):
+    for _ in range(1 if args[-1] in ("-o", "--record") else 2):
         assert not isinstance(CliRunner().invoke(cli, [*args, "x"]).exception, UsageError)
         assert Path("x").stat().st_size
 
@@ -195,6 +230,7 @@ def test_a_given_spec_goes_into_the_recording(machine: Machine) -> None:
     Path("s.json").write_text(Frozen("zeus7", "other", frozen().spec, {}).to_json())
     for command in (("record", "-o", "box.tar.zst", "--spec", "s.json"),
                     ("host", "--record", "box.tar.zst", "--spec", "s.json")):
+        Path("box.tar.zst").unlink(missing_ok=True)
         CliRunner().invoke(cli, command)
         assert json.loads(load("box.tar.zst").reads[SPEC])["profile"] == "other"
         judged = json.loads(CliRunner().invoke(cli, ["host", "--json", "--from", "box.tar.zst"]).stdout)["spec"]

@@ -21,6 +21,7 @@ from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot import Snapshot, gather
 from tunecheck.host.imported import files
 from tunecheck.host.imported.machine import ImportedHost, load_import
+from tunecheck.host.source import open_source
 from tunecheck.model.finding import Finding
 from tunecheck.parsers.text.damage import Damage
 from tunecheck.parsers.text.pasted import clean
@@ -241,6 +242,29 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     with refused(Damage.EMPTY, "--from -"):
         load_import("-")
     files.standard_input.cache_clear()
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b" \n\t\n", b"\r\n\r\n"])
+@pytest.mark.parametrize("where", ["file", "folder", "folder of two", "standard input"])
+def test_what_is_empty_is_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes,
+                                       where: str) -> None:
+    """And what to give is said by a command, in place of a list of all that is recognised."""
+    (tmp_path / "a.txt").write_bytes(content)
+    if where == "folder of two":
+        (tmp_path / "b.txt").write_bytes(b"")
+    path = {"file": str(tmp_path / "a.txt"), "standard input": "-"}.get(where, str(tmp_path))
+    files.standard_input.cache_clear()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with refused(Damage.EMPTY, path, "; give the output of a command, for example: "):
+        open_source(path)
+    files.standard_input.cache_clear()
+
+
+def test_a_folder_without_files_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "lspci.txt").write_text("text")
+    with refused(Damage.EMPTY, "no file", "for example: "):
+        open_source(str(tmp_path))
 
 
 def test_the_list_of_what_to_add_is_short(tmp_path: Path) -> None:

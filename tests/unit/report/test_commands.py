@@ -10,8 +10,9 @@ from tests.unit.checks.test_cases import CASES, case_of
 from tests.unit.report.large_boxes import large
 from tests.unit.report.pasted import broken, too_wide
 
+from tunecheck.host.imported import outputs
 from tunecheck.model.finding import Finding, Remedy
-from tunecheck.report.style import Style, fix_lines, height, unbroken
+from tunecheck.report.style import Style, fix_lines, height, marked, unbroken, wrap
 from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 
@@ -38,6 +39,36 @@ def test_every_command_of_every_remedy_is_unbroken(width: int) -> None:
         # Nothing is lost but what parts a command of its own line from the sentence.
         said, whole = (re.sub(r"[\s.,;:()]", "", text) for text in ("".join(lines), f"fix: {finding.remedy.text}"))
         assert said == whole
+
+
+#: The outputs that sentences ask for ("not in the import; add: nvidia-smi -q"): no field of a finding holds them.
+ASKED = sorted({command for _, command in outputs._OUTPUTS if " " in command} | {
+    "sudo lspci -xxxx", "nvidia-smi -L", "nvidia-smi topo -p2p r", "lspci -nnk", "grep -H . /proc/sys/kernel/tainted",
+    "sudo tunecheck record", "sudo tunecheck preflight --from box.tar.zst", "tunecheck approve F12 --note WHY",
+    "ansible-playbook site.yml -i inventory/prod --tags acs -l box1", "tunecheck drift --host box1 -v"})
+
+
+@pytest.mark.parametrize("width", range(30, 121, 3))
+def test_no_command_in_a_sentence_is_broken(width: int) -> None:
+    for command in ASKED:
+        for before in range(0, 60, 7):
+            for end in ("", ".", "; then look again", " (tells 15 of them), and all of it is in a recording", ")"):
+                text = f"{'word ' * before}{'(' * (end == ')')}add: {command}{end}"
+                for lines in (marked("unknown", text, Style(width)), wrap(text, width)):
+                    assert any(command in line for line in lines), (lines, command)
+                    assert all(len(line) <= width or line.strip() == command for line in lines), lines
+
+
+@pytest.mark.parametrize("width", (60, 80))
+def test_no_sentence_of_a_check_breaks_what_it_asks_for(width: int) -> None:
+    texts = {finding.text for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb)}
+    seen = 0
+    for text in texts:
+        for command in ASKED:
+            if re.search(rf"(?<!\S){re.escape(command)}(?![\w*/.=> -])", text):
+                seen += 1
+                assert any(command in line for line in marked("warn", text, Style(width))), text
+    assert seen > 20
 
 
 @pytest.mark.parametrize("verbose", [False, True])

@@ -7,6 +7,8 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...host import Host
 from ...model.fact import Absence, Fact, absent, known
 from ..file_text import text
@@ -19,9 +21,9 @@ _NAMES = ("KVM", "OpenStack", "KubeVirt", "Amazon EC2", "QEMU", "VMware", "VMW",
           "Bochs", "Parallels", "BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine")
 
 
-def guest_of(host: Host, flag: Fact[bool] | None, logged: str = "") -> Fact[str]:
-    """Return the hypervisor's name, or "" where nothing speaks of one. ``flag`` is the CPU's hypervisor flag, where it
-    was read; ``logged`` is what the kernel log says was detected."""
+def guest_of(host: Host, read_flag: Callable[[], Fact[bool]], logged: str = "") -> Fact[str]:
+    """Return the hypervisor's name, or "" where nothing speaks of one. ``read_flag`` reads the CPU's hypervisor flag,
+    which is asked for only where nothing else tells; ``logged`` is what the kernel log says was detected."""
     vendor, product = text(host, f"{_DMI}/sys_vendor"), text(host, f"{_DMI}/product_name")
     for fact in (product, vendor):
         value = (fact.value or "").strip()
@@ -34,8 +36,9 @@ def guest_of(host: Host, flag: Fact[bool] | None, logged: str = "") -> Fact[str]
         return known(logged, "kernel log")
     if told := getattr(host, "guest", ""):      # an import: its log, devices or lscpu
         return known(str(told)[:60], "the import")
-    if flag is not None and flag.value:
+    flag = read_flag()
+    if flag.value:
         return known("a hypervisor", flag.source)
-    if vendor.known or product.known or (flag is not None and flag.known):
+    if vendor.known or product.known or flag.known:
         return known("", _DMI)
     return absent(_DMI, vendor.reason or Absence.NOT_PRESENT)

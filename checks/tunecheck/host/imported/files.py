@@ -26,10 +26,13 @@ from . import packed as imported_packed
 from .dressings import sections
 from .seams import parts as seams
 
-__all__ = ["GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
+__all__ = ["GIVE", "GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
 
 #: What `--from` calls standard input.
 STANDARD_INPUT = "-"
+#: What to do where there is nothing to read.
+GIVE = ("give the output of a command, for example: sudo lspci -nnvvv > lspci.txt; then: tunecheck preflight --from "
+        "lspci.txt")
 
 GZIP = b"\x1f\x8b"
 #: Bug reports of eight GPUs are 5 to 20 MiB.
@@ -97,7 +100,7 @@ def standard_input() -> bytes:
         raise UsageError(f"--from -: more than {MAX_UNPACKED >> 20} MiB; expected pasted text. {_LESS}",
                          Damage.TOO_LARGE)
     if not content.strip():
-        raise UsageError("--from -: standard input is empty; expected the output of a command, such as: nvidia-smi "
+        raise UsageError("--from -: standard input is empty; give the output of a command, for example: nvidia-smi "
                          "topo -m | tunecheck topo --from -", Damage.EMPTY)
     return content
 
@@ -118,6 +121,9 @@ def _files(path: str) -> list[tuple[str, str]]:
                        if entry.is_file(follow_symlinks=False) and entry.name.isprintable())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
+    if not names:
+        raise UsageError(f"{path}: there is no file in this folder (folders below it and links are not read); {GIVE}",
+                         Damage.EMPTY)
     if len(names) > MAX_FILES:
         raise UsageError(f"{path}: holds {len(names)} files; expected a folder with the outputs of one machine, at "
                          f"most {MAX_FILES}", Damage.TOO_MANY)

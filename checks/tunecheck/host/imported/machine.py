@@ -127,7 +127,9 @@ def load_import(path: str) -> ImportedHost:
     seen: list[str] = []
     advice: dict[tuple[str, str], None] = {}
     holes: dict[str, None] = {}
+    blank = True
     for piece in imported_files.pieces(path):
+        blank = blank and not piece.text.strip()
         if piece.origin not in seen:
             seen.append(piece.origin)
         if piece.doubt:
@@ -150,6 +152,9 @@ def load_import(path: str) -> ImportedHost:
             continue
         if better := kinds.advice(piece.text):
             advice.setdefault((piece.origin, better))
+    if not origins and blank and not holes:
+        what = "all files in this folder are empty" if len(seen) > 1 else "there is no text in it"
+        raise UsageError(f"{path}: {what}; {imported_files.GIVE}", Damage.EMPTY)
     if not origins and advice:
         raise UsageError(f"{path}: nothing in it can be used: "
                          f"{'; '.join(f'{origin} is {better}' for origin, better in [*advice][:5])}", Damage.TOO_LITTLE)
