@@ -8,8 +8,8 @@ __all__ = ["GRUB", "GRUB_DEFAULT", "SYSTEMD_BOOT", "SYSTEMD_BOOT_ARMED", "SYSTEM
 #: All that firmware, shim and GRUB read, the firmware's own boot entries, and what update-grub reads.
 GRUB = ("cd / && find boot etc/default/grub* etc/grub.d etc/modprobe.d -type f | sort | xargs sha256sum; "
         "cd /sys/firmware/efi/efivars && sha256sum Boot0* BootOrder-*; ls -d BootNext-*; true")
-#: What its default entry loads, and the entry.
-GRUB_DEFAULT = ("sha256sum /boot/vmlinuz-* /boot/initrd.img-*; "
+#: What its default entry loads, the entry, and what the next update-grub makes it of.
+GRUB_DEFAULT = ("sha256sum /boot/vmlinuz-* /boot/initrd.img-* /etc/default/grub /etc/default/grub.d/*; "
                 "sed -n '/^menuentry/,/^}/{p;/^}/q}' /boot/grub/grub.cfg; cat /etc/modprobe.d/* | sha256sum")
 #: Its order for one boot, an EFI variable.
 SYSTEMD_BOOT_ARMED = "ls /sys/firmware/efi/efivars | grep LoaderEntryOneShot; true"
@@ -17,8 +17,9 @@ SYSTEMD_BOOT_ARMED = "ls /sys/firmware/efi/efivars | grep LoaderEntryOneShot; tr
 #: GRUB's files, which nobody touches.
 SYSTEMD_BOOT = ("cd / && find boot/efi etc/kernel etc/default/grub* boot/grub/grub.cfg -type f ! -name random-seed | "
                 "sort | xargs sha256sum; ls /boot")
-SYSTEMD_BOOT_DEFAULT = ("cd /boot/efi && find . -type f ! -name random-seed ! -name 'tunecheck-*' | sort | "
-                        "xargs sha256sum; cat /etc/modprobe.d/* | sha256sum")
+#: What its default entry loads, the entry, and what kernel-install makes the next one of.
+SYSTEMD_BOOT_DEFAULT = ("sha256sum /etc/kernel/cmdline; cd /boot/efi && find . -type f ! -name random-seed "
+                        "! -name 'tunecheck-*' | sort | xargs sha256sum; cat /etc/modprobe.d/* | sha256sum")
 
 
 def with_esp(command: str) -> str:

@@ -154,6 +154,8 @@ class Box:
 
     def line(self) -> str:
         """Return the command line of the boot that answers, "" where none does."""
+        if not self.machine.answers():
+            return ""
         asked = self.machine.ssh("cat /proc/cmdline", timeout=30)
         return asked.stdout if asked.returncode == 0 else ""
 
