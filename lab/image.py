@@ -101,11 +101,11 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def with_journal(folder: Path) -> Path:
-    """Return a copy of the base image in ``folder`` whose root file system has a journal, as on a box: the image's own
-    would not survive a power cut."""
+def with_journal(folder: Path, base: Path | None = None) -> Path:
+    """Return a copy of the image ``base`` (default: the base image) in ``folder`` whose root file system, ext4 in the
+    root partition, has a journal, as on a box: the image's own would not survive a power cut."""
     copy = folder / DISK
-    subprocess.run(["cp", "--sparse=always", str(path()), str(copy)], check=True)
+    subprocess.run(["cp", "--sparse=always", str(base or path()), str(copy)], check=True)
     subprocess.run(["tune2fs", "-O", "has_journal", f"{copy}?offset={tree.ROOT_AT}"], check=True,
                    env=needs.environment(), stdout=subprocess.DEVNULL)
     return copy

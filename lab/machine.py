@@ -140,13 +140,17 @@ class Machine:
         limit = qemu.boot_timeout() if timeout is None else timeout
         end = time.monotonic() + limit
         while time.monotonic() < end:
-            if (state := self.state()) is None:
+            if self.state() is None:
                 raise LabError(self._failed("ended while booting"))
-            # The banner is cheap to wait for; a whole ssh handshake per try would slow the boot it waits for.
-            if _ssh_answers(state.port) and self.ssh("true", timeout=30).returncode == 0:
+            if self.answers() and self.ssh("true", timeout=30).returncode == 0:
                 return
             time.sleep(0.2)
         raise LabError(self._failed(f"did not answer on ssh within {limit:.0f} s"))
+
+    def answers(self) -> bool:
+        """Tell whether sshd is there. A whole ssh handshake per try would slow the boot that is waited for."""
+        state = self.state()
+        return state is not None and _ssh_answers(state.port)
 
     def _failed(self, what: str) -> str:
         text = f"lab box `{self.name}` {what}; its console (kept in {self.console_file}) ended with:\n"

@@ -10,7 +10,6 @@ from pathlib import Path
 from tests.lab.box import Box, serving
 
 from lab import layer, recipe
-from lab.machine import Machine
 from lab.progress import progress
 
 __all__ = ["box"]
@@ -27,13 +26,7 @@ def box(folder: Path) -> Iterator[Box]:
     SystemExit with the play's output where that fails."""
     os.nice(_NICE)
     image = layer.build(recipe.SERVING)
-    machine = Machine(f"recover-{os.getpid()}")
-    machine.up(tie=True, base=image)
-    try:
-        found = Box(machine, folder)
-    except BaseException:
-        machine.down()
-        raise
+    found = Box.start(f"recover-{os.getpid()}", folder, base=image)
     try:
         found.set_spec({"watch": _WATCH}, **serving(image))
         found.wait()

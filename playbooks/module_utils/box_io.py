@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -10,7 +11,8 @@ import tempfile
 from ansible.module_utils.tunecheck.util import safe_files
 
 __all__ = [
-    "UNFINISHED", "BoxIOError", "copy_over", "link", "read_text", "remove", "rename_over", "sync_renamed", "write_text",
+    "UNFINISHED", "BoxIOError", "copy_over", "former", "link", "put_back", "read_text", "remove", "rename_over",
+    "sync_renamed", "write_text",
 ]
 
 #: How the name of a file begins that is not whole yet.
@@ -54,6 +56,38 @@ def write_text(path: str, text: str, mode: int = 0o644) -> None:
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def former(path: str) -> str:
+    """Return the second name of the file that put_back() may put back at ``path``."""
+    return os.path.join(os.path.dirname(path), UNFINISHED + os.path.basename(path) + ".former")
+
+
+@contextlib.contextmanager
+def put_back(path: str):
+    """Where the block fails, put back at ``path`` what stood there before it. It keeps a second name meanwhile, so that
+    a full disk, which may be why the block fails, has room for that. A power cut in the block leaves the second name:
+    former() says it. BoxIOError where it cannot be given."""
+    kept = former(path)
+    remove(kept)
+    there = os.path.exists(path)
+    if there:
+        try:
+            os.link(path, kept)
+        except OSError as error:
+            raise BoxIOError("could not keep %s as %s: %s. It is unchanged. Make room or make the file system "
+                             "writable, then run the play again."
+                             % (path, kept, error.strerror or error)) from error
+    try:
+        yield
+    except BaseException:
+        if there:
+            os.rename(kept, path)       # does nothing where both are names of the same file still
+            remove(kept)
+        else:
+            remove(path)
+        raise
+    remove(kept)
 
 
 def rename_over(made: str, path: str, like: str = "") -> None:

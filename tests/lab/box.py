@@ -75,6 +75,17 @@ class Box:
         shutil.copytree(REPO / "inventory/lab", self.inventory)
         self.set_spec({})
 
+    @classmethod
+    def start(cls, name: str, folder: Path, **options: Any) -> Box:
+        """Start the VM `name` with the options of `Machine.up`. Tied: it ends with this process, however that ends."""
+        machine = Machine(name)
+        machine.up(tie=True, **options)
+        try:
+            return cls(machine, folder)
+        except BaseException:
+            machine.down()
+            raise
+
     def set_spec(self, overrides: dict[str, Any] | None, **variables: Any) -> None:
         """Write the inventory anew: `overrides` become `box_spec_host`, `variables` further host variables."""
         host = {
@@ -140,6 +151,13 @@ class Box:
     def cmdline(self) -> list[str]:
         """Return the words of the running kernel's command line."""
         return self.ssh("cat /proc/cmdline").split()
+
+    def line(self) -> str:
+        """Return the command line of the boot that answers, "" where none does."""
+        if not self.machine.answers():
+            return ""
+        asked = self.machine.ssh("cat /proc/cmdline", timeout=30)
+        return asked.stdout if asked.returncode == 0 else ""
 
     def console(self) -> str:
         """Return everything the serial console has shown since power-on, over all reboots."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from lab.errors import LabError, NoMeansError
-from lab.machine import Machine
 from tests.lab.box import Box
 
 from lab import image, layer, needs, recipe, uefi
@@ -80,16 +79,10 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
         **variables: Any,
     ) -> Box:
         number = next(_numbers)
-        machine = Machine(f"t{os.getpid()}-{number}")
-        # Tied: the VM ends with pytest even when pytest is killed.
-        machine.up(layout, iommu, tie=True, base=base, watchdog=watchdog, firmware=firmware, uuid=uuid)
         folder = tmp / f"box{number}"
         folder.mkdir()
-        try:
-            box = Box(machine, folder)
-        except BaseException:
-            machine.down()
-            raise
+        box = Box.start(f"t{os.getpid()}-{number}", folder, layout=layout, iommu=iommu, base=base, watchdog=watchdog,
+                        firmware=firmware, uuid=uuid)
         stack.callback(lambda: box.close(keep_console=node.stash.get(_failed, False)))
         box.set_spec(spec_overrides, **variables)
         box.wait()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.lab import grub_cell as cell
+from tests.lab.boot_files import with_esp
 from tests.lab.box import Box
 from tests.lab.conftest import LayerImage, MakeBox
 
@@ -41,7 +42,7 @@ def assert_place(box: Any) -> None:
 
 def traces(box: Box) -> str:
     """What a trial by the firmware leaves: its entry, BootNext, its files."""
-    lines = box.ssh(cell.with_esp(f"{cell.SHOW_BOOT_NEXT}; ls /boot/efi/EFI")).splitlines()
+    lines = box.ssh(with_esp(f"{cell.SHOW_BOOT_NEXT}; ls /boot/efi/EFI")).splitlines()
     return "\n".join(line for line in lines if "tunecheck" in line or line.startswith(cell.BOOT_NEXT_ARMED))
 
 

@@ -6,8 +6,6 @@ survive one: ext4 with its journal, btrfs."""
 
 from __future__ import annotations
 
-import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +13,10 @@ from typing import Any
 import pytest
 from lab.image import with_journal
 from tests.lab import grub_cell as cell
+from tests.lab.boot_files import GRUB, with_esp
 from tests.lab.box import Box, end_tree, until
 from tests.lab.conftest import MakeBox
+from tests.lab.headings import Headings
 
 from lab import recipe
 
@@ -58,7 +58,7 @@ def lab(request: pytest.FixtureRequest, shared_box: MakeBox, tmp_path_factory: p
 
 def _all(box: Box) -> str:
     uefi = "test -d /sys/firmware/efi && "
-    return f"if {uefi}true; then {cell.with_esp(cell.ALL)}; else cd / && find boot etc/default/grub* etc/grub.d " \
+    return f"if {uefi}true; then {with_esp(GRUB)}; else cd / && find boot etc/default/grub* etc/grub.d " \
         "etc/modprobe.d -type f | sort | xargs sha256sum; fi"
 
 
@@ -71,23 +71,6 @@ def spec(number: int) -> dict[str, Any]:
 def configuration(line: str) -> str:
     """The point whose configuration a command line is of, "" for the image's own."""
     return next((word.partition("=")[2] for word in line.split() if word.startswith("lab.cut=")), "")
-
-
-class Headings:
-    """What a play prints, read all the time: it would wait where nobody reads."""
-
-    def __init__(self, play: subprocess.Popen[str]) -> None:
-        self.lines: list[str] = []
-        self._play = play
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._play.stdout is not None
-        for line in self._play.stdout:
-            self.lines.append(line)
-
-    def has(self, task: str) -> bool:
-        return any(line.startswith("TASK [") and task in line for line in self.lines)
 
 
 @pytest.mark.parametrize(("number", "task", "seconds", "may_commit"), [
@@ -103,13 +86,13 @@ def test_the_box_comes_back_on_what_was_proven(
         lab.seen = console  # type: ignore[attr-defined]
         lab.wait()
     cut = time.monotonic()
-    until(lambda: "tunecheck.trial=" not in (line := _line(lab)) and line != "", "the box is not back", seconds=SECONDS)
+    until(lambda: "tunecheck.trial=" not in (line := lab.line()) and line != "", "the box is not back", seconds=SECONDS)
     record_property("seconds until it was back on a proven configuration", round(time.monotonic() - cut))
     # Ansible's user may log in a moment later than root.
     until(lambda: lab.machine.ssh("true", user="lab", timeout=30).returncode == 0, "nobody may log in", seconds=SECONDS)
     if may_commit:      # its trial has proven itself, and the commit had begun
         lab.proven.add(str(number))  # type: ignore[attr-defined]
-    assert configuration(_line(lab)) in lab.proven  # type: ignore[attr-defined]
+    assert configuration(lab.line()) in lab.proven  # type: ignore[attr-defined]
     assert lab.ssh(WHOLE, timeout=600) == lab.whole  # type: ignore[attr-defined]
 
 
@@ -122,7 +105,7 @@ def _cut(box: Box, task: str, seconds: float) -> str:
             until(lambda: (cell.boots(box) > begun if task is BOOT else shown.has(task)) or play.poll() is not None,
                   "the play never came so far", seconds=SECONDS)
             if play.poll() is not None:
-                return "".join(shown.lines)
+                return shown.text()
             time.sleep(seconds)
             box.cut_power()
         finally:
@@ -130,17 +113,11 @@ def _cut(box: Box, task: str, seconds: float) -> str:
     return ""
 
 
-def _line(box: Box) -> str:
-    """The command line of the boot that answers, "" where none does."""
-    asked = box.machine.ssh("cat /proc/cmdline", timeout=30)
-    return asked.stdout if asked.returncode == 0 else ""
-
-
 def test_the_next_play_goes_on_to_its_end(lab: Box) -> None:
     lab.set_spec(spec(0))
     lab.wait()
     run = lab.playbook(*TRIAL, playbook=cell.PLAY, timeout=SECONDS)
-    assert run.rc == 0 and configuration(_line(lab)) == "0", run
+    assert run.rc == 0 and configuration(lab.line()) == "0", run
     assert cell.receipt(lab)["state"] == "committed"
     again = lab.playbook(*TRIAL, playbook=cell.PLAY, timeout=SECONDS)
     assert again.rc == 0 and "changed=0 " in again.stdout, again

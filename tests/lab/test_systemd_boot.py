@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.lab.boot_files import SYSTEMD_BOOT as ALL
+from tests.lab.boot_files import SYSTEMD_BOOT_ARMED as ARMED
 from tests.lab.box import Box, end_tree, until
 from tests.lab.conftest import LayerImage, MakeBox
 
@@ -16,11 +18,6 @@ from lab import recipe
 PLAY = "playbooks/provision.yml"
 TRIAL = ("--tags", "cmdline")
 ENTRIES = "/boot/efi/loader/entries"
-# All that the firmware, systemd-boot and kernel-install read, but what systemd-boot itself writes at each boot; and
-# GRUB's files, which nobody touches.
-ALL = ("cd / && find boot/efi etc/kernel etc/default/grub* boot/grub/grub.cfg -type f ! -name random-seed | sort | "
-       "xargs sha256sum; ls /boot")
-ARMED = "ls /sys/firmware/efi/efivars | grep LoaderEntryOneShot; true"
 # A box without KVM that is asked all the time has no time for the play.
 WAIT_ARMED = f"sleep 3; {ARMED}"
 SECONDS = 1800

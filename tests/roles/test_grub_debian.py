@@ -56,3 +56,23 @@ def test_an_update_that_dies_leaves_the_old_file_and_the_next_one_heals(cfg: Pat
 def test_a_wrapper_that_takes_no_arguments_has_written_the_file_itself(cfg: Path) -> None:
     grub_debian.GrubDebian(StandIn(cfg, knows_o=False))._update()
     assert cfg.read_text() == "new"
+
+
+@pytest.mark.parametrize("before", [None, 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT iommu=pt"\n'])
+def test_a_commit_whose_update_fails_leaves_the_drop_in_that_was_there(
+    cfg: Path, monkeypatch: pytest.MonkeyPatch, before: str | None,
+) -> None:  # fmt: skip
+    """Else the update-grub of the next kernel's package would make the default what was never committed."""
+    monkeypatch.setattr(grub, "DROPIN", str(cfg.parent / "grub.d/zz.cfg"))
+    monkeypatch.setattr(grub, "TRIAL_SCRIPT", str(cfg.parent / "42_trial"))
+    dropin = Path(grub.DROPIN)
+    dropin.parent.mkdir()
+    if before is not None:
+        dropin.write_text(before)
+    loader = grub_debian.GrubDebian(StandIn(cfg, dies=True))
+    monkeypatch.setattr(loader, "_disarm", lambda: None)
+    with pytest.raises(BootloaderError):
+        loader.commit(["iommu=off"], [])
+    assert [path.name for path in dropin.parent.iterdir()] == ([] if before is None else ["zz.cfg"])
+    assert before is None or dropin.read_text() == before
+    assert cfg.read_text() == "old"

@@ -1,11 +1,13 @@
-"""systemd-boot against a stand-in for bootctl that answers as version 257 did in the lab's VM; the real one runs in
-tests/lab/test_systemd_boot.py. Entries, EFI variables and /etc/kernel/cmdline are files in a folder."""
+"""systemd-boot against a stand-in for bootctl (systemd_boot_box.py); the real one runs in
+tests/lab/test_systemd_boot.py."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,77 +16,11 @@ import pytest
 from ansible.module_utils import bootloader as loaders
 from ansible.module_utils import trial_initrd
 from ansible.module_utils.bootloader import BootloaderError, Why, efi, owned, systemd_boot
+from ansible.module_utils.box_io import BoxIOError
 from ansible.module_utils.tunecheck.parsers.kernel import bls
+from tests.roles.systemd_boot_box import ENTRY, LINE, OLDER, RELEASE, Box
 
-RELEASE, OLDER = "6.12.118+deb13-amd64", "6.12.100+deb13-amd64"
-LINE = "root=UUID=1 ro  console=ttyS0"
-ENTRY = """\
-# Boot Loader Specification type#1 entry
-title      Debian GNU/Linux 13 (trixie)
-version    {0}
-machine-id 1ab0
-sort-key   debian
-options    root=UUID=1 ro  console=ttyS0 systemd.machine_id=1ab0
-linux      /1ab0/{0}/linux
-initrd     /1ab0/{0}/initrd.img-{0}
-"""
 TRIAL = ["pci=noacs", "tunecheck.trial=abc", "panic=30"]
-
-
-class Box:
-    """The box: run_command() is AnsibleModule's."""
-
-    def __init__(self, folder: Path) -> None:
-        self.esp, self.vars, self.boot = folder / "efi", folder / "vars", folder / "boot"
-        self.line, self.entries = folder / "kernel/cmdline", self.esp / "loader/entries"
-        for each in (self.entries, self.vars, self.boot, self.line.parent, folder / "modules" / OLDER,
-                     folder / "modules" / RELEASE, *(self.esp / "1ab0" / each for each in (OLDER, RELEASE))):
-            each.mkdir(parents=True)
-        self.default = self.entry(RELEASE)
-        (self.esp / "loader/loader.conf").write_text("#timeout 3\n")
-        self.line.write_text(LINE + "\n")
-        (self.boot / f"initrd.img-{RELEASE}").write_text("initramfs")
-        self.set("LoaderFeatures", b"\xff\x7f\0\0\0\0\0\0")
-        self.set("LoaderInfo", "systemd-boot 257.13".encode("utf-16-le"))
-        self.fails = ""
-
-    def entry(self, release: str, text: str = ENTRY) -> Path:
-        path = self.entries / f"1ab0-{release}.conf"
-        path.write_text(text.format(release))
-        for name in ("linux", f"initrd.img-{release}"):
-            (self.esp / "1ab0" / release / name).write_text(f"{name} as installed")
-        return path
-
-    def set(self, name: str, value: bytes) -> None:
-        path = self.vars / f"{name}-{efi._GUID}"
-        path.unlink(missing_ok=True)
-        if value:
-            path.write_bytes(b"\x07\0\0\0" + value)
-
-    def state(self) -> dict[str, str]:
-        """Everything that boots or that kernel-install reads."""
-        files = [path for path in (*self.esp.rglob("*"), *self.vars.iterdir(), *self.line.parent.iterdir())
-                 if path.is_file()]
-        return {str(path): path.read_text("latin-1") for path in files}
-
-    def run_command(self, argv: list[str], **_options: Any) -> tuple[int, str, str]:
-        verb = argv[1]
-        if verb == self.fails:
-            return 1, "", "Failed to set EFI variable: No space left on device"
-        if verb == "--print-esp-path":
-            return 0, f"{self.esp}\n", ""
-        if verb == "set-oneshot":
-            self.set("LoaderEntryOneShot", argv[2].encode("utf-16-le"))
-            return 0, "", ""
-        assert verb == "list"
-        found = []
-        for path in self.entries.glob("*.conf"):
-            keys = dict(row.split(None, 1) for row in path.read_text().splitlines() if not row.startswith("#"))
-            found.append({"type": "type1", "id": path.name, "path": str(path), "linux": keys["linux"],
-                          **({"sortKey": keys["sort-key"]} if "sort-key" in keys else {})})
-        # By sort key and version, and behind all of them those without, by name; both from the end.
-        found.sort(key=lambda entry: ("sortKey" in entry, entry["id"]), reverse=True)
-        return 0, json.dumps([*found, {"type": "auto", "id": "auto-reboot-to-firmware-setup", "path": ""}]), ""
 
 
 @pytest.fixture
@@ -228,6 +164,24 @@ def test_a_commit_that_ends_at_any_write_leaves_a_whole_entry_and_is_taken_up(
         assert box.default.read_text() == new
     assert len(seen) == 5 and set(seen) == {old, new}, "own list, line, older entry, default entry, own list"
     assert seen[-1] == new and seen[-2] == old, "the default entry last"
+
+
+def test_a_commit_that_finds_the_disk_full_leaves_the_line_of_the_next_kernel_too(
+        box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the next kernel-install would make the default what was never committed."""
+    loader(box).stage([], TRIAL)
+    before, real = box.state(), tempfile.mkstemp
+
+    def full(dir: str, **options: Any) -> tuple[int, str]:
+        if Path(dir) == box.entries:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(dir=dir, **options)
+
+    monkeypatch.setattr(tempfile, "mkstemp", full)
+    with pytest.raises(BoxIOError, match="No space left on device"):
+        loader(box).commit(["pci=noacs"], [])
+    assert {path: text for path, text in before.items() if path in box.state()} == box.state()
+    assert box.line.read_text() == LINE + "\n" and box.default.read_text() == ENTRY.format(RELEASE)
 
 
 @pytest.mark.parametrize(("change", "why", "names"), [

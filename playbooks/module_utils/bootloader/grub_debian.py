@@ -6,7 +6,7 @@ from __future__ import annotations
 import glob
 import os
 
-from ansible.module_utils.box_io import read_text, remove, rename_over, write_text
+from ansible.module_utils.box_io import former, put_back, read_text, remove, rename_over, write_text
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub
 
@@ -163,8 +163,11 @@ class GrubDebian(Bootloader):
 
     def commit(self, tokens, retired):
         self._disarm()
-        write_text(grub.DROPIN, grub.render_dropin(tokens, retired))
-        self._update()
+        # Where update-grub fails, on a full disk for example, this boot returns to the old entry. A later one, run by
+        # the package of a new kernel, must not make the default what was never committed.
+        with put_back(grub.DROPIN):
+            write_text(grub.DROPIN, grub.render_dropin(tokens, retired))
+            self._update()
         lost = cmdline.missing(tokens, self.generated())
         if lost:
             raise BootloaderError(
@@ -194,6 +197,7 @@ class GrubDebian(Bootloader):
         if self._env().get("next_entry") == "":     # what GRUB leaves of the order to boot a trial
             self._forget_order("No trial is staged")
         remove(grub.DROPIN)
+        remove(former(grub.DROPIN))     # of a commit that a power cut ended
         self._update()
 
     def _disarm(self):

@@ -11,7 +11,7 @@ import json
 import os
 
 from ansible.module_utils import trial_initrd
-from ansible.module_utils.box_io import UNFINISHED, copy_over, read_text, remove, rename_over, write_text
+from ansible.module_utils.box_io import UNFINISHED, copy_over, put_back, read_text, remove, rename_over, write_text
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
@@ -212,13 +212,16 @@ class SystemdBoot(OwnedLine):
         self._keep(union, retired, made_line=made)
         foreign = " ".join(foreign_of(self.generated(), before)) + "\n"
         line = bls.edited(text or foreign, before if text else [], tokens)
-        if made and not tokens and not retired and line == foreign:
-            remove(_LINE)
-        else:
-            self._write(_LINE, line)
-        default = self._default()
-        for entry in [*self._siblings(default), default]:       # the default one last
-            self._write(entry["path"], bls.edited(read_text(entry["path"]), before, tokens, "options"))
+        # Where an entry can't be written, on a full disk for example, this boot returns to the old one. kernel-install
+        # must not make that of the next kernel with what was never committed.
+        with put_back(_LINE):
+            if made and not tokens and not retired and line == foreign:
+                remove(_LINE)
+            else:
+                self._write(_LINE, line)
+            default = self._default()
+            for entry in [*self._siblings(default), default]:       # the default one last
+                self._write(entry["path"], bls.edited(read_text(entry["path"]), before, tokens, "options"))
         self._assert_generated(tokens, "the commit")
         self._keep(tokens, retired, made_line=made)
 

@@ -1,0 +1,65 @@
+"""The boxes of the matrix: how each boots, and what it boots, as commands that show it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab import boot_files
+from tests.lab.box import Box
+
+from lab import image, layer, recipe, uefi
+
+__all__ = ["CELLS", "Cell", "box"]
+
+#: Longest name of a VM.
+_NAME = 31
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``all``: shows all that the box boots and boots from; ``default``: what its default entry loads, and that entry.
+    ``trial``: whether a trial can be had there; where it can't, every play that needs one has to be refused before it
+    writes."""
+
+    what: str
+    firmware: str = "bios"
+    layer: recipe.Layer | None = None
+    all: str = boot_files.with_esp(boot_files.GRUB)
+    default: str = boot_files.GRUB_DEFAULT
+    trial: bool = True
+
+
+CELLS = {
+    "bios-grub": Cell("BIOS, GRUB, ext4"),
+    "uefi-grub": Cell("UEFI, GRUB, ext4", "uefi"),
+    "systemd-boot": Cell("UEFI, systemd-boot, ext4", "uefi", recipe.SYSTEMD_BOOT,
+                         f"{boot_files.SYSTEMD_BOOT}; {boot_files.SYSTEMD_BOOT_ARMED}",
+                         boot_files.SYSTEMD_BOOT_DEFAULT),
+    "secure-boot": Cell("UEFI with Secure Boot, shim and signed GRUB, ext4", "secure-boot", recipe.SECURE_BOOT),
+    "btrfs-boot-next": Cell("UEFI, GRUB that cannot write (btrfs): BootNext", "uefi", recipe.BTRFS),
+    "lvm-boot-next": Cell("UEFI, GRUB that cannot write (ext4 on LVM): BootNext", "uefi", recipe.LVM),
+    "mdraid-boot-next": Cell("UEFI, GRUB that cannot write (ext4 on RAID1): BootNext", "uefi", recipe.MDRAID),
+    "bios-lvm": Cell("BIOS, GRUB that cannot write (ext4 on LVM)", "bios", recipe.LVM, trial=False),
+}
+
+
+@contextlib.contextmanager
+def box(name: str, folder: Path) -> Iterator[Box]:
+    """The VM of a cell, up, with a hardware watchdog and the file systems of a box; it ends with the block."""
+    cell = CELLS[name]
+    uefi.check(cell.firmware)
+    base = image.build() if cell.layer is None else layer.build(cell.layer)
+    if cell.layer is None or not cell.layer.on:
+        base = image.with_journal(folder, base)
+    found = Box.start(f"matrix-{name}"[:_NAME], folder, base=base, watchdog=True, firmware=cell.firmware)
+    try:
+        found.wait()
+        if cell.layer is not None and cell.layer.on:
+            # What update-grub makes of its disks is known to the box alone.
+            found.ssh("update-grub && sync", timeout=600)
+        yield found
+    finally:
+        found.close(keep_console=True)

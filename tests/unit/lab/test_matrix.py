@@ -1,0 +1,80 @@
+"""The bench of the boot matrix judges what it sees; the columns themselves need a box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lab.bench.matrix import _with_needs
+from lab.matrix import columns, page
+from lab.matrix.seen import Bench, MissedError, configuration, sentence
+
+GOOD = {"outcome": "returned", "seconds": 210, "missed": "", "at": "2026-11-27T08:00:00Z"}
+
+
+def test_a_command_line_says_whose_configuration_it_is() -> None:
+    assert configuration("BOOT_IMAGE=/vmlinuz ro lab.matrix=panic quiet") == "panic"
+    assert configuration("BOOT_IMAGE=/vmlinuz ro quiet") == ""
+
+
+class _Box:
+    def __init__(self, line: str) -> None:
+        self._line = line
+
+    def line(self) -> str:
+        return self._line
+
+
+@pytest.mark.parametrize(("line", "good"), [
+    ("ro quiet", True), ("ro lab.matrix=good-trial", True), ("ro lab.matrix=panic", False), ("", False),
+    ("ro lab.matrix=good-trial tunecheck.trial=1a2b", False)])
+def test_only_a_proven_configuration_counts_and_no_trial_does(line: str, good: bool) -> None:
+    bench = Bench(_Box(line), cell=None, proven={"", "good-trial"})  # type: ignore[arg-type]
+    assert bench.on_proven() is good
+
+
+@pytest.mark.parametrize(("output", "words", "said"), [
+    ("fatal: [lab]: FAILED! =>\n  msg: |-\n    trial boot failed: the box came back on its old boot entry (boot 1),\n"
+     "    because it did not. Nothing was committed.", "trial boot failed",
+     "trial boot failed: the box came back on its old boot entry (boot 1), because it did not"),
+    ("  msg: 'a trial boot is not possible here: /boot/grub is on LVM (/dev/x.y), which GRUB reads. Put it'",
+     "a trial boot is not possible here",
+     "a trial boot is not possible here: /boot/grub is on LVM (/dev/x.y), which GRUB reads"),
+    ("  msg: |-\n    update-grub failed: write error: No space left on device\n  rc: 1", "No space left on device",
+     "update-grub failed: write error: No space left on device"),
+    ("nothing", "trial boot failed", "")])
+def test_the_sentence_of_a_play_is_found(output: str, words: str, said: str) -> None:
+    assert sentence(output, words) == said
+
+
+@pytest.mark.parametrize(("error", "said"), [(MissedError("the box is not back"), "the box is not back"),
+                                            (AssertionError("no answer"), "AssertionError: no answer")])
+def test_a_column_that_fails_in_any_way_missed_its_promise(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str,
+) -> None:  # fmt: skip
+    def fails(bench: Bench) -> dict[str, Any]:
+        raise error
+
+    bench = Bench(_Box(""), cell=None)  # type: ignore[arg-type]
+    monkeypatch.setitem(columns.COLUMNS, "panic", columns.Column("kernel panic", fails))
+    found = columns.run(bench, "panic")
+    assert found == {"outcome": "missed", "missed": said} and not bench.done
+
+
+def test_what_looks_at_another_column_brings_it_along_in_order() -> None:
+    assert _with_needs(["rollback", "panic"]) == ["good-trial", "panic", "rollback"]
+    assert _with_needs(["panic"]) == ["panic"]
+
+
+def test_the_table_says_what_was_seen_missed_and_not_run() -> None:
+    document = {"machine": "QEMU", "cells": {
+        "uefi-grub": {"panic": GOOD, "sshd-dead": {"outcome": "missed", "missed": "no", "at": GOOD["at"]}},
+        "bios-lvm": {"panic": {"outcome": "refused", "said": "not possible here", "missed": "", "at": GOOD["at"]}},
+        "bios-grub": {}}}
+    rows = page.table(document).splitlines()
+    assert rows[0] == "| | `uefi-grub` | `bios-lvm` |".replace("| |", "|  |")
+    assert "| kernel panic | returned, 210 s | refused |" in rows
+    assert "| sshd dead | **missed** | not run |" in rows
+    assert page.missed(document) == [("uefi-grub", "sshd-dead", "no")]
+    text = page.tables(document)
+    assert '- `bios-lvm`: "not possible here"' in text and "`bios-grub`" in text.splitlines()[-1]
