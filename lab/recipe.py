@@ -69,6 +69,8 @@ SERVING = Layer(
 )
 #: A UEFI box that boots by systemd-boot, without GRUB; mtools write its ESP.
 SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "systemd_boot.sh", 2)
+#: A box whose initramfs dracut makes, with GRUB as on the base image.
+DRACUT = Layer("dracut", ("dracut",), _HERE / "dracut.sh", 3)
 #: A box with Secure Boot: Debian's signed shim, GRUB and kernel, with DKMS as on a box that builds its driver.
 SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-amd64-signed", "mtools"),
                     _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
@@ -84,7 +86,8 @@ def _grub_reads(name: str, package: str, download: int) -> Layer:
 BTRFS = _grub_reads("btrfs", "btrfs-progs", 2)
 LVM = _grub_reads("lvm", "lvm2", 4)
 MDRAID = _grub_reads("mdraid", "mdadm", 2)
-LAYERS = {layer.name: layer for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, BTRFS, LVM, MDRAID)}
+LAYERS = {layer.name: layer
+          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BTRFS, LVM, MDRAID)}
 
 
 def environment() -> dict[str, str]:

@@ -38,7 +38,7 @@ not_loaded: {description: Managed modules that are not loaded now., type: list, 
 
 import platform
 
-from ansible.module_utils import module_options
+from ansible.module_utils import initramfs, module_options
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, Why, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
@@ -66,7 +66,7 @@ def for_the_trial(module, modules):
         return False, ""
     if not options.rebuild and not options.installed(module):
         return False, ""
-    image = module_options.image_tools(options.release)[0] if options.rebuild else ""
+    image = initramfs.tools(options.release).image if options.rebuild else ""
     refusal = loader.trial_refusal(image)
     if not refusal and image and loader.own_initrd(image, OWN) is None:
         refusal = Refusal(
@@ -122,6 +122,7 @@ def main():
         if managed and not deferred:
             rebuild = stale_image(module, managed, after, conf)
         if rebuild and not module.check_mode:
+            initramfs.keep_options()
             code, out, err = module.run_command(rebuild)
             if code != 0:
                 module.fail_json(msg="%s failed (exit %d): %s. %s" % (

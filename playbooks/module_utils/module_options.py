@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 
+from ansible.module_utils import initramfs
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
-__all__ = ["Options", "image_tools", "installed", "known_parameters", "live", "stale_image"]
+__all__ = ["Options", "installed", "known_parameters", "live", "stale_image"]
 
 _SYSTEM = "/sys/module/"
 
@@ -57,50 +56,23 @@ class Options:
         return any(os.path.isdir(_SYSTEM + name) or installed(module, name) for name in self.changed)
 
 
-def image_tools(release=""):
-    """Return (image, list command, rebuild command) for this distribution, or None where there is neither."""
-    kernel = release or platform.release()
-    if os.path.exists("/usr/sbin/update-initramfs"):
-        return "/boot/initrd.img-" + kernel, "lsinitramfs", ["/usr/sbin/update-initramfs", "-u", "-k", kernel]
-    if os.path.exists("/usr/bin/dracut"):
-        return "/boot/initramfs-%s.img" % kernel, "lsinitrd", ["/usr/bin/dracut", "--force", "--kver", kernel]
-    return None
-
-
 def modules_in(listing):
     """Return the normalised names of the modules that an initramfs listing shows."""
     names = (line.split()[-1].rsplit("/", 1)[-1] for line in listing.splitlines() if ".ko" in line)
     return {modprobe.normalise_module(name.split(".ko", 1)[0]) for name in names}
 
 
-def image_text(module, image, conf):
-    """Return our options file as it lies in the initramfs; None where it is not in there."""
-    folder = tempfile.mkdtemp(prefix="tunecheck-")
-    try:
-        if os.path.exists("/usr/bin/unmkinitramfs"):
-            module.run_command(["/usr/bin/unmkinitramfs", image, folder], check_rc=True)
-            for base, _dirs, files in os.walk(folder):
-                if base.endswith("/etc/modprobe.d") and os.path.basename(conf) in files:
-                    return read_text(os.path.join(base, os.path.basename(conf)))
-            return None
-        code, out, _err = module.run_command(["/usr/bin/lsinitrd", "-f", conf[1:], image])
-        return out if code == 0 and out else None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def stale_image(module, wanted, text, conf, release=""):
     """Return the rebuild command when the initramfs holds a managed module but other options for it; else None."""
-    tools = image_tools(release)
-    if tools is None or not os.path.exists(tools[0]):
+    tools = initramfs.tools(release)
+    if tools is None or not os.path.exists(tools.image):
         return None
-    image, lister, rebuild = tools
-    _code, listing, _err = module.run_command([lister, image], check_rc=True)
+    _code, listing, _err = module.run_command([tools.lister, tools.image], check_rc=True)
     inside = modules_in(listing) & {modprobe.normalise_module(name) for name in wanted}
-    inner = (image_text(module, image, conf) or "") if inside else ""
+    inner = (tools.text(module, tools.image, conf) or "") if inside else ""
     have, want = modprobe.parse_options(inner), modprobe.parse_options(text)
     differs = any(have.get(name) != want.get(name) for name in inside)
-    return rebuild if differs or (modprobe.blacklisted(inner) ^ modprobe.blacklisted(text)) & inside else None
+    return tools.rebuild if differs or (modprobe.blacklisted(inner) ^ modprobe.blacklisted(text)) & inside else None
 
 
 def live(modules):

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 
-from ansible.module_utils import module_options
+from ansible.module_utils import initramfs
 from ansible.module_utils.box_io import BoxIOError, read_text, remove, rename_over, write_text
 from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
@@ -18,7 +18,6 @@ __all__ = ["OWN", "commit_options", "forget", "make", "promote", "usable"]
 
 #: Named by the trial, not by a kernel: nothing that looks for kernels and their initramfs takes it for one.
 OWN = "/boot/tunecheck-trial.img"
-_MKINITRAMFS = "/usr/sbin/mkinitramfs"
 #: What update-initramfs runs behind its own rename.
 _HOOKS = "/etc/initramfs/post-update.d"
 _UNTOUCHED = "Nothing that boots by default was changed. Mend the cause and run the play again."
@@ -29,6 +28,7 @@ _BESIDE = ["/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh",
 
 def make(module, text, release):
     """Make OWN for the kernel ``release``, as if modprobe.d held ``text``. BoxIOError where that fails."""
+    tools = initramfs.tools(release)
     beside, modprobe_d = OWN + ".new", os.path.dirname(modprobe.CONF)
     work = tempfile.mkdtemp(prefix="tunecheck-")
     try:
@@ -38,25 +38,19 @@ def make(module, text, release):
         os.makedirs(folder, exist_ok=True)
         os.makedirs(modprobe_d, exist_ok=True)
         write_text(os.path.join(folder, os.path.basename(modprobe.CONF)), text)
-        argv = [*_BESIDE, folder, modprobe_d, *_maker(beside, release)]
+        argv = [*_BESIDE, folder, modprobe_d, *tools.make(beside, release)]
         code, out, err = module.run_command(argv, environ_update={"LC_ALL": "C"})
         if code != 0 or not os.path.exists(beside):
             raise BoxIOError("making the initramfs of the trial failed (%s, exit %d): %s. %s" % (
                 " ".join(argv[len(_BESIDE) + 2:]), code, (err or out).strip()[-400:] or "no output", _UNTOUCHED))
         # Of the mode that the default one has; its place is taken by this file.
-        rename_over(beside, OWN, like=module_options.image_tools(release)[0])
+        rename_over(beside, OWN, like=tools.image)
     except OSError as error:
         raise BoxIOError("making the initramfs of the trial failed: %s. %s" % (error, _UNTOUCHED)) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
         with contextlib.suppress(BoxIOError):
             remove(beside)
-
-
-def _maker(beside, release):
-    if os.path.exists(_MKINITRAMFS):
-        return [_MKINITRAMFS, "-o", beside, release]
-    return ["/usr/bin/dracut", "--force", beside, release]
 
 
 def usable(image):
@@ -87,11 +81,11 @@ def forget():
 
 
 def commit_options(text, conf=""):
-    """Write modprobe.d's file, or take it away where ``text`` is empty."""
+    """Write modprobe.d's file, or take it away where ``text`` is empty; also what has dracut take it into an
+    initramfs."""
     conf = conf or modprobe.CONF
-    if text == read_text(conf):
-        return
-    if text:
+    if text and text != read_text(conf):
         write_text(conf, text)
-    else:
+    elif not text:
         remove(conf)
+    initramfs.keep_options()

@@ -98,6 +98,12 @@ def drivers_image(lab_image: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def dracut_image(lab_image: Path) -> Path:
+    """The image whose initramfs dracut makes (half a minute on top of the first); needs root to be unpacked."""
+    return _layer(recipe.DRACUT)
+
+
+@pytest.fixture(scope="session")
 def secure_boot_image(lab_image: Path) -> Path:
     """The image with Debian's signed shim and GRUB, and with DKMS (two to five minutes on top of the first); needs root
     to be unpacked."""

@@ -1,5 +1,6 @@
-"""A trial is a transaction: module parameters and an initramfs of its own stay the trial's until the commit. One VM, in
-this order; virtio_blk, whose parameter it is, loads in the initramfs and has the root disk."""
+"""A trial is a transaction: module parameters and an initramfs of its own stay the trial's until the commit. One VM for
+each program that makes an initramfs, in this order; virtio_blk, whose parameter it is, loads in the initramfs and has
+the root disk."""
 
 from __future__ import annotations
 
@@ -21,18 +22,21 @@ OLD = f"sha256sum /boot/vmlinuz-$(uname -r) {IMAGE} /boot/grub/grub.cfg /etc/mod
 # The same, and the initramfs by what is in it: its archive has the time of its making.
 ALL = ("sha256sum /boot/vmlinuz-* /boot/grub/grub.cfg /etc/modprobe.d/* /etc/default/grub.d/*; ls /boot /etc/grub.d; "
        f"unmkinitramfs {IMAGE} /tmp/unpacked && cd /tmp/unpacked && find . -type f | sort | xargs -d '\\n' sha256sum | "
-       "grep -v '/var/cache/ldconfig/'; rm -r /tmp/unpacked")
+       "grep -v -e '/var/cache/ldconfig/' -e /dracut/build-parameter.txt; rm -r /tmp/unpacked")
+#: What makes the default initramfs anew.
+MAKERS = {"initramfs-tools": "update-initramfs -u", "dracut": f"dracut --force {IMAGE} $(uname -r)"}
 #: Making an initramfs took 4 min without KVM on a busy machine, and a play that stages one 14 min.
 SECONDS = 1800
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def lab(shared_box: MakeBox) -> Iterator[Box]:
-    """The box that this file works on."""
-    box = shared_box(layout="switch")
+@pytest.fixture(scope="module", params=MAKERS)
+def lab(request: pytest.FixtureRequest, shared_box: MakeBox) -> Iterator[Box]:
+    """The box that these tests work on."""
+    image = {"base": request.getfixturevalue("dracut_image")} if request.param == "dracut" else {}
+    box = shared_box(layout="switch", **image)
     # The image's own was made in a chroot, where the hook for fsck finds no file system.
-    box.ssh("update-initramfs -u", timeout=900)
+    box.ssh(MAKERS[request.param], timeout=SECONDS)
     box.first = box.ssh(ALL, timeout=600)  # type: ignore[attr-defined]
     # QEMU's emulated kernel may panic at power-on, and boot once more.
     box.extra = boots(box, 0) - 1  # type: ignore[attr-defined]

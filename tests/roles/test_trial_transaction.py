@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils import module_options, trial_confirmation, trial_hang, trial_initrd
+from ansible.module_utils import initramfs, module_options, trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import Stopped, Why, grub_debian, proof
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.refusal import Refusal
@@ -121,15 +121,14 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     monkeypatch.setattr(modprobe, "CONF", str(made.modprobe_d / "zz-tunecheck.conf"))
     monkeypatch.setattr(trial_initrd, "OWN", str(made.boot / "tunecheck-trial.img"))
     monkeypatch.setattr(trial_initrd, "_HOOKS", str(tmp_path / "no-hooks"))
-    monkeypatch.setattr(trial_initrd, "_MKINITRAMFS", "/bin/sh")        # there, so that dracut is not taken
     monkeypatch.setattr(trial_confirmation, "STATE", str(tmp_path / "var/told.json"))
     monkeypatch.setattr(trial, "ENDED", str(tmp_path / "var/ended.json"))
     monkeypatch.setattr(proof, "MEMORY", str(tmp_path / "var/memory.json"))
     monkeypatch.setattr(trial_hang, "take_back", lambda *_: [])
-    monkeypatch.setattr(module_options, "image_tools", lambda _release="": (
-        str(made.image), "lsinitramfs", ["update-initramfs"]))
-    monkeypatch.setattr(module_options, "image_text", lambda _module, image, _conf: (
-        json.loads(Path(image).read_text())["options"]))
+    debian = initramfs.InitramfsTools(RELEASE)
+    debian.image = str(made.image)
+    monkeypatch.setattr(debian, "text", lambda _module, image, _conf: json.loads(Path(image).read_text())["options"])
+    monkeypatch.setattr(initramfs, "tools", lambda _release="": debian)
     monkeypatch.setattr(module_options, "_SYSTEM", str(tmp_path / "sys/"))
     monkeypatch.setattr(grub_debian, "block_kind", lambda _number: "disk")
     monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: None)
@@ -385,7 +384,7 @@ def test_for_whom_the_trial_waits(load_module: Callable[[str], ModuleType], monk
     loader = SimpleNamespace(kernel=lambda: "/vmlinuz", trial_refusal=lambda *_: None, name="GRUB",
                              own_initrd=lambda *_: ("/initrd", "/own"))
     monkeypatch.setattr(module, "detect", lambda *_: loader)
-    monkeypatch.setattr(module_options, "image_tools", lambda _release: ("/boot/initrd.img", "", []))
+    monkeypatch.setattr(initramfs, "tools", initramfs.InitramfsTools)
 
     def options(**stated: Any) -> None:
         held = {"changed": {"m": {"p": "1"}}, "rebuild": None, "removed": False, "tokens": ["m.p=1"], "release": "6",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from ansible.module_utils import module_options, trial_confirmation, trial_hang, trial_initrd
+from ansible.module_utils import initramfs, trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import boot_next, proof
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
@@ -92,4 +92,4 @@ def decide(now, trial):
 
 def image(options):
     """Return the path of the initramfs of the default entry's kernel."""
-    return module_options.image_tools(options.release)[0]
+    return initramfs.tools(options.release).image
