@@ -47,22 +47,25 @@ _LIST = 2
 _LONGEST = 4
 #: Why a fact is not there, behind "not known, ".
 _WHY = {
-    Absence.NOT_PRESENT: "what would tell is not there", Absence.NOT_SHOWN: "no text shows it",
-    Absence.NOT_ASKED: "nothing asked for it", Absence.NO_DRIVER: "as no NVIDIA driver is loaded",
-    Absence.NO_BOARDS: "as the NVIDIA driver has none of the boards, or only one", Absence.NOT_READ: "it was not read",
-    Absence.NO_PERMISSION: "it may not be read", Absence.NOT_SUPPORTED: "the device or driver has no such value",
-    Absence.NOT_INSTALLED: "the program that would tell is not installed", Absence.TIMED_OUT: "no answer in time",
-    Absence.CUT_OFF: "the answer was cut off", Absence.LOST: "the device does not answer any more",
-    Absence.MISMATCH: "NVIDIA's library and kernel module are of two versions",
-    Absence.FAILED: "the program or the driver answered with an error",
-    Absence.UNREADABLE: "the operating system cannot read it", Absence.NOT_UNDERSTOOD: "the answer is not understood",
-    Absence.INCOMPLETE: "there is only a part of it", Absence.NOT_DERIVABLE: "it does not follow from what is shown",
-    Absence.NOT_RECORDED: "it is not in the recording", Absence.NOT_IN_IMPORT: "it is not in these texts",
-    Absence.ONLY_ON_HOST: "only the machine itself can tell", Absence.LEFT_OUT: "it was left out on purpose",
-    Absence.OLDER: "the snapshot is of an older tunecheck, or of a verb that reads less",
+    Absence.NOT_PRESENT: "as what would tell is not there", Absence.NOT_SHOWN: "as no text shows it",
+    Absence.NOT_ASKED: "as nothing asked for it", Absence.NO_DRIVER: "as no NVIDIA driver is loaded",
+    Absence.NO_BOARDS: "as the NVIDIA driver has none of the boards, or only one",
+    Absence.NOT_READ: "as it was not read", Absence.NO_PERMISSION: "as it may not be read",
+    Absence.NOT_SUPPORTED: "as the device or driver has no such value",
+    Absence.NOT_INSTALLED: "as the program that would tell is not installed",
+    Absence.TIMED_OUT: "as no answer came in time", Absence.CUT_OFF: "as the answer was cut off",
+    Absence.LOST: "as the device does not answer any more",
+    Absence.MISMATCH: "as NVIDIA's library and kernel module are of two versions",
+    Absence.FAILED: "as the program or the driver answered with an error",
+    Absence.UNREADABLE: "as the operating system cannot read it",
+    Absence.NOT_UNDERSTOOD: "as the answer is not understood", Absence.INCOMPLETE: "as there is only a part of it",
+    Absence.NOT_DERIVABLE: "as it does not follow from what is shown",
+    Absence.NOT_RECORDED: "as it is not in the recording", Absence.NOT_IN_IMPORT: "as it is not in these texts",
+    Absence.ONLY_ON_HOST: "as only the machine itself can tell", Absence.LEFT_OUT: "as it was left out on purpose",
+    Absence.OLDER: "as the snapshot is of an older tunecheck, or of a verb that reads less",
     Absence.NO_BOOT_LOADER: "as no boot loader is there", Absence.NO_SYSTEMD: "as systemd does not run",
-    Absence.NO_VERSION: "no version is shown", Absence.ELSEWHERE: "it is kept at another place",
-    Absence.LOG_TOO_SHORT: "the log does not reach that far", Absence.OTHER: "for a reason without a code",
+    Absence.NO_VERSION: "as no version is shown", Absence.ELSEWHERE: "as it is kept at another place",
+    Absence.LOG_TOO_SHORT: "as the log does not reach that far", Absence.OTHER: "as for a reason without a code",
 }
 
 
@@ -103,7 +106,7 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     stuck = stuck_in_driver(sorts.here) is not None
-    unread = _unread(wrong) if by_cause else {}
+    unread = _unread(wrong, by_cause)
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
     together: dict[Remedy | int, list[Fold]] = {}
@@ -111,7 +114,7 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
         together.setdefault(row.first.remedy or number, []).append(row)
     entries = [_entry(group, style) for group in together.values()]
     entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
-                for absence, found in unread.items()]
+                for (absence, _), found in unread.items()]
     if sorts.cut:
         entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
                                           "(kernel-log-complete)", "", "", style, ()))
@@ -144,13 +147,16 @@ def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> _Entry:
                    (*commands_of(findings[0]), f"tunecheck explain {findings[0].id}"))
 
 
-def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
-    """Return, by reason, what is not known for a reason that several findings have, and that has no fix of its own."""
-    found: dict[Absence, list[Finding]] = {}
+def _unread(findings: Iterable[Finding], by_cause: bool) -> dict[tuple[Absence, str], list[Finding]]:
+    """Return what several checks do not know for one reason, and that has no fix of its own: because of one thing that
+    could not be read or, ``by_cause``, whatever that is."""
+    found: dict[tuple[Absence, str], list[Finding]] = {}
     for finding in findings:
         if finding.outcome == "unknown" and finding.absence and finding.remedy is None:
-            found.setdefault(finding.absence, []).append(finding)
-    return {absence: group for absence, group in found.items() if len(group) > 1}
+            what = "" if by_cause else finding.evidence[0] if finding.evidence else finding.id
+            found.setdefault((finding.absence, what), []).append(finding)
+    return {reason: group for reason, group in found.items()
+            if len({finding.id for finding in group}) > 1 or (by_cause and len(group) > 1)}
 
 
 def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
