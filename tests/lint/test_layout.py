@@ -27,7 +27,6 @@ SHORT = {
     "tunecheck/recipes/rules/*/*.py": "one rule is one file",
     "tunecheck/recipes/schema.py": "as serving/schema.py and watch/schema.py: each names its own documents",
     "tunecheck/spec/programs.py": "the specification and the fleet both start Ansible's programs",
-    "tunecheck/util/*.py": "one mechanism, for parsers that run inside Ansible modules too",
     "tunecheck_fleet/cli/*.py": "one verb is one file",
     "tunecheck_fleet/store/migrations/*.py": "Alembic's own layout",
     "tunecheck_fleet/uncollected.py": "the store, the judge and the child that reads answers share it",

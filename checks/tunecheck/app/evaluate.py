@@ -71,7 +71,8 @@ def _judged(verb: str, frozen: Frozen | None, snapshot: Snapshot, trial: bool, v
     case = Case(snapshot, frozen, trial, facts_before(since, frozen, verb, snapshot, note) if since else None)
     with made_by_others(source, since):
         findings = judge(case, verb)
-        run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), source or "")
+        run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), source or "",
+                  is_import(source))
         if alone:
             text = rendered(alone, run)
         else:

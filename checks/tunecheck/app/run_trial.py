@@ -81,7 +81,8 @@ def _refuse_none(topology: Topology) -> None:
         raise TrialError(f"nothing was measured: the PCI devices cannot be listed: {found.why()}",
                          Unlisted.NO_LIST)
     if not found.value:
-        raise TrialError("no accelerator found: nothing was measured; see `tunecheck topo`", Unlisted.NO_GPU)
+        raise TrialError("no accelerator found, so nothing was measured; `tunecheck topo` shows what is there",
+                         Unlisted.NO_GPU)
 
 
 def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -20,6 +21,8 @@ def meant_by(error: click.ClickException) -> str:
     named = error.message.rpartition("(")[2].rstrip(")")
     if "--host" in options:
         return f"did you mean --host {named}?" if " " not in named else ""
+    if "--from" in options and Path(named).exists():
+        return f"did you mean {context.command_path} --from {named}?"
     if "--from" in options:
         return ("a recording, a file or a folder with outputs is given as --from PATH; several files belong into one "
                 f"folder: {context.command_path} --from FOLDER")

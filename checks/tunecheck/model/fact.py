@@ -14,6 +14,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
+_PCI = "/sys/bus/pci/devices/"
 _MISSING = (Absence.NOT_PRESENT, Absence.NOT_SHOWN)
 
 
@@ -49,7 +50,11 @@ class Fact(Generic[T]):
         return self.absence is Absence.NOT_SHOWN
 
     def why(self) -> str:
-        """Return ``/proc/cmdline: no permission``: the source and the reason, for a message about an absent fact."""
+        """Return ``/proc/cmdline: no permission``: the source and the reason, for a message about an absent fact. Who
+        pasted a text has no file of a PCI device: there it is ``max_link_width of 0000:03:00.0: not in the import``."""
+        device, mark, leaf = self.source.removeprefix(_PCI).partition("/")
+        if mark and self.source.startswith(_PCI) and self.absence in (Absence.NOT_IN_IMPORT, Absence.NOT_SHOWN):
+            return f"{leaf} of {device}: {self.reason}"
         return f"{self.source}: {self.reason}"
 
 

@@ -25,12 +25,13 @@ __all__ = ["Run", "document"]
 @dataclass(frozen=True)
 class Run:
     """What one run found: the document of `--json`, the findings behind it, when they were judged (UTC), and
-    ``source``, where they come from ("" for the machine itself)."""
+    ``source``, where they come from ("" for the machine itself). ``pasted``: they are from loose texts."""
 
     document: dict[str, Any]
     findings: list[Finding]
     when: datetime.datetime
     source: str = ""
+    pasted: bool = False
 
 
 def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:

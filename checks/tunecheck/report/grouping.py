@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..model.finding import OUTCOMES, Finding
+from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.index import CHECKS
+from ..rules.wedged import comes_first
 from ..util.at_first_use import dataclass, regex
 from ..util.text import some
 
-__all__ = ["Fold", "built_so", "folded", "worst_first"]
+__all__ = ["Fold", "built_so", "folded", "place", "worst_first"]
 
 _BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 #: What may differ between two findings that say the same: labels of pairs, addresses, GPUs and CPUs, numbers.
@@ -19,8 +20,9 @@ _VARYING = regex(rf"GPU\d+-GPU\d+(?:, GPU\d+-GPU\d+)*(?:,? and \d+ more)?|{_BDF}
 #: A number, or a range that a finding says itself: ranges together are one range.
 _NUMBER = regex(r"(\d{1,15}(?:\.\d{1,6})?)(?: to (\d{1,15}(?:\.\d{1,6})?))?")
 _SUBJECT = "\0"
-#: Passes fold from two on. What needs attention stays one line each on all but large boxes, and names its subjects.
-_FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 5, "fail": 5}
+#: What is well, and what is not known, folds from two on. What is wrong stays one line each on all but large boxes.
+#: What needs attention names its subjects.
+_FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 2, "fail": 5}
 _NAMED = 64
 _KINDS = {"GPUs": regex(rf"GPU\d+(?: {_BDF})?"), "pairs": regex(r"GPU\d+-GPU\d+"),
           "links": regex(rf"{_BDF}-{_BDF}"), "PCI devices": regex(_BDF), "CPUs": regex(r"cpu\d+")}
@@ -44,9 +46,24 @@ class Fold:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings in the order fail, unknown, warn, pass, skip; inside each as the checks are ordered, those
-    warnings last that are about how a machine is built."""
-    return sorted(findings, key=lambda finding: (OUTCOMES.index(finding.outcome), built_so([finding])))
+    """Return the findings in the order of every report: fail, unknown, warn, pass, skip. Inside of fail and warn first
+    what everything else may follow from, then the fix that mends most, with all that it mends in a row, last what is
+    about how a machine is built; else as the checks are ordered."""
+    groups: dict[tuple[str, Remedy | int], list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        wrong = finding.outcome in ("fail", "warn") and finding.remedy is not None
+        groups.setdefault((finding.outcome, finding.remedy if wrong and finding.remedy else number), []).append(finding)
+    ordered = sorted(groups.values(), key=lambda group: place(group[0].outcome, group))
+    return [finding for group in ordered for finding in group]
+
+
+def place(outcome: str, findings: Sequence[Finding]) -> tuple[int, int, int]:
+    """Return what the findings of one fix are sorted by."""
+    at = OUTCOMES.index(outcome)
+    if outcome not in ("fail", "warn"):
+        return at, 0, 0
+    first = 0 if any(map(comes_first, findings)) else 2 if built_so(findings) else 1
+    return at, first, -len({finding.id for finding in findings})
 
 
 def built_so(findings: Iterable[Finding]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..host.imported.outputs import output_for
@@ -13,7 +14,7 @@ from ..rules.context import Case
 from ..util.text import some
 from .text_parts import counted
 
-__all__ = ["NotGiven", "is_missing", "not_given"]
+__all__ = ["NotGiven", "is_missing", "not_given", "tells_most"]
 
 #: How many commands are named of those that would tell more.
 _NAMED = 3
@@ -57,6 +58,13 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
     more = f"; then: {', '.join(ranked[1:_NAMED])}" if len(ranked) > 1 else ""
     return NotGiven(open_, f"{first}{more}{'; ' * bool(whole)}{whole}", f"{add}{'; ' * bool(whole)}{whole}",
                     (*ranked[:_NAMED], _RECORD))
+
+
+def tells_most(case: Case, findings: Iterable[Finding]) -> str:
+    """Return the one command whose output would tell most of what these findings leave open; "" where no text tells
+    any of it."""
+    asked = Counter(command for finding in findings if is_missing(finding) and (command := _command(case, finding)))
+    return asked.most_common(1)[0][0] if asked else ""
 
 
 def _command(case: Case, finding: Finding) -> str:

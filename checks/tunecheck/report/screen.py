@@ -12,16 +12,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..model.absence import Absence
-from ..model.finding import OUTCOMES, Finding, Remedy
+from ..model.finding import Finding, Remedy
 from ..rules.context import Case
 from ..rules.wedged import stuck_in_driver
 from ..util.at_first_use import dataclass
-from .grouping import Fold, built_so, folded, worst_first
-from .not_given import not_given
+from .grouping import Fold, folded, place, worst_first
+from .not_given import not_given, tells_most
 from .short_tables import short_tables
 from .sorts import Sorts, sort
 from .style import Style, fix_lines, height, marked, unbroken, wrap
-from .text_parts import commands_of, counted, earlier, finding_text, summary, whole_tables
+from .text_parts import (
+    commands_of,
+    counted,
+    earlier,
+    finding_text,
+    nothing_wrong,
+    summary,
+    whole_tables,
+)
 
 __all__ = ["LINES", "screen"]
 
@@ -39,22 +47,25 @@ _LIST = 2
 _LONGEST = 4
 #: Why a fact is not there, behind "not known, ".
 _WHY = {
-    Absence.NOT_PRESENT: "what would tell is not there", Absence.NOT_SHOWN: "no text shows it",
-    Absence.NOT_ASKED: "nothing asked for it", Absence.NO_DRIVER: "as no NVIDIA driver is loaded",
-    Absence.NO_BOARDS: "as the NVIDIA driver has none of the boards, or only one", Absence.NOT_READ: "it was not read",
-    Absence.NO_PERMISSION: "it may not be read", Absence.NOT_SUPPORTED: "the device or driver has no such value",
-    Absence.NOT_INSTALLED: "the program that would tell is not installed", Absence.TIMED_OUT: "no answer in time",
-    Absence.CUT_OFF: "the answer was cut off", Absence.LOST: "the device does not answer any more",
-    Absence.MISMATCH: "NVIDIA's library and kernel module are of two versions",
-    Absence.FAILED: "the program or the driver answered with an error",
-    Absence.UNREADABLE: "the operating system cannot read it", Absence.NOT_UNDERSTOOD: "the answer is not understood",
-    Absence.INCOMPLETE: "there is only a part of it", Absence.NOT_DERIVABLE: "it does not follow from what is shown",
-    Absence.NOT_RECORDED: "it is not in the recording", Absence.NOT_IN_IMPORT: "it is not in these texts",
-    Absence.ONLY_ON_HOST: "only the machine itself can tell", Absence.LEFT_OUT: "it was left out on purpose",
-    Absence.OLDER: "the snapshot is of an older tunecheck, or of a verb that reads less",
+    Absence.NOT_PRESENT: "as what would tell is not there", Absence.NOT_SHOWN: "as no text shows it",
+    Absence.NOT_ASKED: "as nothing asked for it", Absence.NO_DRIVER: "as no NVIDIA driver is loaded",
+    Absence.NO_BOARDS: "as the NVIDIA driver has none of the boards, or only one",
+    Absence.NOT_READ: "as it was not read", Absence.NO_PERMISSION: "as it may not be read",
+    Absence.NOT_SUPPORTED: "as the device or driver has no such value",
+    Absence.NOT_INSTALLED: "as the program that would tell is not installed",
+    Absence.TIMED_OUT: "as no answer came in time", Absence.CUT_OFF: "as the answer was cut off",
+    Absence.LOST: "as the device does not answer any more",
+    Absence.MISMATCH: "as NVIDIA's library and kernel module are of two versions",
+    Absence.FAILED: "as the program or the driver answered with an error",
+    Absence.UNREADABLE: "as the operating system cannot read it",
+    Absence.NOT_UNDERSTOOD: "as the answer is not understood", Absence.INCOMPLETE: "as there is only a part of it",
+    Absence.NOT_DERIVABLE: "as it does not follow from what is shown",
+    Absence.NOT_RECORDED: "as it is not in the recording", Absence.NOT_IN_IMPORT: "as it is not in these texts",
+    Absence.ONLY_ON_HOST: "as only the machine itself can tell", Absence.LEFT_OUT: "as it was left out on purpose",
+    Absence.OLDER: "as the snapshot is of an older tunecheck, or of a verb that reads less",
     Absence.NO_BOOT_LOADER: "as no boot loader is there", Absence.NO_SYSTEMD: "as systemd does not run",
-    Absence.NO_VERSION: "no version is shown", Absence.ELSEWHERE: "it is kept at another place",
-    Absence.LOG_TOO_SHORT: "the log does not reach that far", Absence.OTHER: "for a reason without a code",
+    Absence.NO_VERSION: "as no version is shown", Absence.ELSEWHERE: "as it is kept at another place",
+    Absence.LOG_TOO_SHORT: "as the log does not reach that far", Absence.OTHER: "as for a reason without a code",
 }
 
 
@@ -74,16 +85,16 @@ class _Entry:
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
            history: bool = False) -> list[str]:
     """Return the lines of the report, so that they fit on one screen."""
-    sorts = sort(findings, imported, case.snapshot.topology.doubt)
+    sorts = sort(findings, imported, case.snapshot.topology)
     before = earlier(case, style) if history else []
     room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
     whole = whole_tables(verb, case, style)
     entries = [entry.ways[-1] for entry in _entries(verb, case, sorts, style, by_cause=False)]
     problems = [line for lines in entries for line in lines]
-    foot = _foot(verb, case, findings, sorts, style)
+    foot = _foot(verb, case, findings, sorts, style, imported)
     if height([*whole, *before, *problems, *foot], style.width) <= room:
         return [*whole, *before, *problems, *foot]
-    foot = _foot(verb, case, findings, sorts, style, "; shortened: -v shows everything")
+    foot = _foot(verb, case, findings, sorts, style, imported, "; shortened: -v shows everything")
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
@@ -95,7 +106,7 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     stuck = stuck_in_driver(sorts.here) is not None
-    unread = _unread(wrong) if by_cause else {}
+    unread = _unread(wrong, by_cause)
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
     together: dict[Remedy | int, list[Fold]] = {}
@@ -103,19 +114,20 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
         together.setdefault(row.first.remedy or number, []).append(row)
     entries = [_entry(group, style) for group in together.values()]
     entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
-                for absence, found in unread.items()]
+                for (absence, _), found in unread.items()]
     if sorts.cut:
         entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
                                           "(kernel-log-complete)", "", "", style, ()))
+    if sorts.gone:
+        text = f"{_of_checks(sorts.gone)} not known, as {sorts.silent} does not answer (-v lists them)"
+        entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True))
     if sorts.gpus:
         text = f"{_of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
         entries.insert(0, _listed(sorts.gpus, text, "", "", style, ()))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     # One fix for several checks comes first, and whole: no page of one check has it.
-    entries.sort(key=lambda entry: (OUTCOMES.index(entry.outcome), built_so(entry.findings),
-                                    -len({each.id for each in entry.findings}))
-                 if entry.outcome in ("fail", "warn") else (OUTCOMES.index(entry.outcome), False, 0))
+    entries.sort(key=lambda entry: place(entry.outcome, entry.findings))
     if sorts.missing:
         missing = not_given(case, sorts.missing, stuck)
         entries.append(replace(_listed(sorts.missing, missing.text.partition(":")[0], missing.fix, missing.briefly,
@@ -135,13 +147,16 @@ def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> _Entry:
                    (*commands_of(findings[0]), f"tunecheck explain {findings[0].id}"))
 
 
-def _unread(findings: Iterable[Finding]) -> dict[Absence, list[Finding]]:
-    """Return, by reason, what is not known for a reason that several findings have, and that has no fix of its own."""
-    found: dict[Absence, list[Finding]] = {}
+def _unread(findings: Iterable[Finding], by_cause: bool) -> dict[tuple[Absence, str], list[Finding]]:
+    """Return what several checks do not know for one reason, and that has no fix of its own: because of one thing that
+    could not be read or, ``by_cause``, whatever that is."""
+    found: dict[tuple[Absence, str], list[Finding]] = {}
     for finding in findings:
         if finding.outcome == "unknown" and finding.absence and finding.remedy is None:
-            found.setdefault(finding.absence, []).append(finding)
-    return {absence: group for absence, group in found.items() if len(group) > 1}
+            what = "" if by_cause else finding.evidence[0] if finding.evidence else finding.id
+            found.setdefault((finding.absence, what), []).append(finding)
+    return {reason: group for reason, group in found.items()
+            if len({finding.id for finding in group}) > 1 or (by_cause and len(group) > 1)}
 
 
 def _by_cause(findings: Iterable[Finding]) -> list[Fold]:
@@ -250,14 +265,18 @@ def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
     return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
 
 
-def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style,
+def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style, imported: bool,
           left_out: str = "") -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
     lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
     lines += marked("skip", f"not judged: {_findings(skipped)} (-v says why)", style) if skipped else []
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
-    following, commands = _next(verb, findings, sorts)
+    add = tells_most(case, findings) if imported else ""
+    if calm := nothing_wrong(findings, imported, add):
+        lines += unbroken(calm, (add,) if add else (), style.width, 0)
+    topology = case.snapshot.topology
+    following, commands = _next(verb, findings, sorts, bool(topology.others and not topology.devices))
     return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
 
 
@@ -265,7 +284,7 @@ def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
 
 
-def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> tuple[str, Sequence[str]]:
+def _next(verb: str, findings: Iterable[Finding], sorts: Sorts, others: bool) -> tuple[str, Sequence[str]]:
     """Return the one next step, and the commands in it. Running as root comes first, as what cannot be read cannot be
     judged; then what fails; then a whole text of the PCI devices; then the worst warning."""
     if stuck := stuck_in_driver(list(findings)):
@@ -274,18 +293,13 @@ def _next(verb: str, findings: Iterable[Finding], sorts: Sorts) -> tuple[str, Se
     if sorts.rootless:
         return f"next: sudo tunecheck {verb}", (f"sudo tunecheck {verb}",)
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
-    if sorts.part and not any(finding.outcome == "fail" for finding in wrong):
+    # Where other makers' accelerators are what this machine has, the whole list would tell no more.
+    if sorts.part and not others and not any(finding.outcome == "fail" for finding in wrong):
         ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
         return f"next: on the box: {ask}; then: {judge}", (ask, judge)
     if not wrong:
         return "", ()
-    # As above in the report: of what is equally bad, the fix that mends most.
-    same = [finding for finding in wrong if finding.outcome == wrong[0].outcome
-            and built_so([finding]) == built_so(wrong[:1])]
-    mends = {finding.remedy: {each.id for each in same if each.remedy == finding.remedy} for finding in same
-             if finding.remedy}
-    first = max(same, key=lambda finding: len(mends.get(finding.remedy, ())) if finding.remedy else 0)
     fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
     reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
-    explain = f"tunecheck explain {first.id}"
+    explain = f"tunecheck explain {wrong[0].id}"
     return f"next: {explain}{reboot}", (explain,)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..facts.pci.devices import Device, bdf_key
 from ..facts.pci.topology import Topology
-from .tree import DRAWN, acs_text, grown, idle, link_text
+from .tree import DRAWN, acs_text, besides, grown, idle, link_text, none_found
 
 __all__ = ["numbers_text", "short_tree_lines"]
 
@@ -24,12 +24,13 @@ def short_tree_lines(topology: Topology, unicode: bool) -> list[str]:
     are named."""
     if not topology.devices:
         found = topology.accelerators
-        return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
+        return [none_found(topology) if found.known else f"PCI devices not known: {found.why()}"]
     tree = _Tree(topology, unicode)
     models = set(topology.names)
     top = [f"{len(topology.devices)} x {topology.names[0]}"] if len(models) == 1 else []
     lines = list(tree.draw(tree.roots, "", (), len(models) > 1, top=True))
-    return [*top, *lines, *([_IDLE] if any(idle(device) for device in tree.shown.values()) else [])]
+    return [*top, *lines, *([_IDLE] if any(idle(device) for device in tree.shown.values()) else []),
+            *besides(topology)]
 
 
 class _Tree:

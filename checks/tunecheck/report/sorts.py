@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ..facts.pci.devices import DEVICES
+from ..facts.pci.topology import Topology
 from ..model.finding import Finding
 from ..rules.codes import GPU_LIST_INCOMPLETE
 from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
+from ..util.text import some
 from .not_given import is_missing
 
 __all__ = ["Sorts", "sort"]
@@ -22,7 +25,8 @@ class Sorts:
     """The findings by how they are shown. ``here``: one by one. ``cut``: open only because the kernel log is not whole.
     ``missing``: its text was not given to an import. ``rootless``: only root could read it. ``part``: open only because
     the list of PCI devices is not whole, of which ``doubt`` says why. ``gpus``: open only because the list of GPUs is
-    not whole; the first of them says why."""
+    not whole; the first of them says why. ``gone``: open only because an accelerator does not answer, which is a
+    failure of its own; ``silent``: its name, or their names."""
 
     here: list[Finding]
     cut: list[Finding]
@@ -30,11 +34,15 @@ class Sorts:
     rootless: list[Finding]
     part: list[Finding]
     gpus: list[Finding]
+    gone: list[Finding]
     doubt: str
+    silent: str
 
 
-def sort(findings: Iterable[Finding], imported: bool, doubt: str) -> Sorts:
+def sort(findings: Iterable[Finding], imported: bool, topology: Topology) -> Sorts:
     """Return the findings by how they are shown; what would stand alone in its group is shown as it is."""
+    silent = {device.bdf: f"GPU{index} {device.bdf}" for index, device in enumerate(topology.devices)
+              if device.answers.value is False}
     left = list(findings)
 
     def taken(belongs: Callable[[Finding], bool]) -> list[Finding]:
@@ -45,12 +53,14 @@ def sort(findings: Iterable[Finding], imported: bool, doubt: str) -> Sorts:
         left = [finding for finding in left if not belongs(finding)]
         return found
 
+    gone = taken(lambda finding: finding.outcome == "unknown" and bool(finding.evidence)
+                 and finding.evidence[0].startswith(tuple(f"{DEVICES}/{bdf}/" for bdf in silent)))
     missing = taken(lambda finding: imported and is_missing(finding))
     rootless = taken(_needs_root)
     cut = taken(only_log_incomplete)
     part = taken(only_of_a_part)
     gpus = sorted(taken(_only_of_listed_gpus), key=lambda finding: finding.id != _LISTS_GPUS)
-    return Sorts(left, cut, missing, rootless, part, gpus, doubt)
+    return Sorts(left, cut, missing, rootless, part, gpus, gone, topology.doubt, some(list(silent.values()), 4))
 
 
 def _only_of_listed_gpus(finding: Finding) -> bool:

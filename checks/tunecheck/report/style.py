@@ -16,6 +16,7 @@ __all__ = ["NO_BREAK", "Style", "clipped", "fitted", "fix_lines", "height", "mar
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _INDENT = 8
 _GOES_ON = " ..."
+_NARROW = 40
 #: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
 NO_BREAK = "\u2800"
 #: Columns that stand beside a command: a bracket in front of it, a bracket and a full stop behind it.
@@ -124,7 +125,7 @@ def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
     """Return the lines of ``text`` behind the word for its outcome, at most so many (0: any number); " ..." where it
     goes on."""
     mark = outcome.upper()
-    lines = wrap(safe(f"{mark:<{_INDENT}}{text}"), style.width, hang=_INDENT if style.width > 40 else 2)
+    lines = wrap(safe(f"{mark:<{_INDENT}}{text}"), style.width, hang=_INDENT if style.width > _NARROW else 2)
     lines = clipped(lines, most, style.width)
     if style.colour:
         lines[0] = lines[0].replace(mark, f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m", 1)
@@ -133,7 +134,7 @@ def marked(outcome: str, text: str, style: Style, most: int = 0) -> list[str]:
 
 def fix_lines(text: str, style: Style, commands: Sequence[str] = ()) -> list[str]:
     """Return the lines of a fix, indented below the problem that it is for. None of its ``commands`` is broken."""
-    return unbroken(text, commands, style.width, _INDENT if style.width > 40 else 2)
+    return unbroken(text, commands, style.width, _INDENT if style.width > _NARROW else 2)
 
 
 def with_fix(outcome: str, text: str, remedy: str, style: Style, commands: Sequence[str] = ()) -> list[str]:
@@ -164,7 +165,8 @@ def _with_commands(text: str, commands: Sequence[str], width: int, first: int, h
             # What encloses it in the sentence is left out where it stands alone.
             opening = prose[-1:] if prose[-1:] in ("(", "`") else ""
             lines += _flow(prose.removesuffix(opening), width, first, hang, bool(lines))
-            lines.append(" " * (hang if len(part) > width else min(hang, width - len(part))) + part)
+            # A narrow terminal has no columns to spare for what only shows where it belongs.
+            lines.append(" " * (min(hang, width - len(part)) if len(part) <= width <= _NARROW else hang) + part)
             prose, parting = "", f".,;:{')' if opening == '(' else opening}"
         elif is_command:
             prose += part.replace(" ", NO_BREAK)

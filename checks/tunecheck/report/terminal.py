@@ -8,7 +8,7 @@ from ..model.finding import Finding
 from ..rules.context import Case
 from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, worst_first
-from .not_given import is_missing, not_given
+from .not_given import is_missing, not_given, tells_most
 from .sorts import Sorts, sort
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
@@ -18,6 +18,7 @@ from .text_parts import (
     cut_text,
     earlier,
     finding_lines,
+    nothing_wrong,
     remedy_of,
     skips,
     summary,
@@ -48,7 +49,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         said = [Fold(finding.text, (finding,)) for finding in here]
         before, behind = [], _not_given(case, missing, style, verbose, stuck) if missing else []
     else:
-        sorts = sort(findings, imported, case.snapshot.topology.doubt)
+        sorts = sort(findings, imported, case.snapshot.topology)
         said, before, behind = folded(sorts.here), _of_one_cause(verb, case, sorts, style, stuck), \
             _not_given(case, sorts.missing, style, verbose, stuck) if sorts.missing else []
     fixes = _Fixes(said)
@@ -64,7 +65,9 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text += [*before, *behind]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
-    return "\n".join([*text, "", *wrap(summary(case, findings), style.width)]) + "\n"
+    calm = nothing_wrong(findings, imported, tells_most(case, findings) if imported else "")
+    return "\n".join([*text, "", *(wrap(calm, style.width) if calm else []),
+                      *wrap(summary(case, findings), style.width)]) + "\n"
 
 
 class _Fixes:
@@ -105,6 +108,7 @@ def _of_one_cause(verb: str, case: Case, sorts: Sorts, style: Style, stuck: bool
     for findings, why, fix, commands in (
             (sorts.part, f"not known: {sorts.doubt} (-v lists them)", _fix_of(sorts.part),
              commands_of(sorts.part[0]) if sorts.part else []),
+            (sorts.gone, f"not known, as {sorts.silent} does not answer (-v lists them)", "", []),
             (sorts.gpus, f"not known of every GPU: {sorts.gpus[0].text if sorts.gpus else ''} (-v lists them)", "", []),
             (sorts.rootless, "need root (-v says what for)", "" if stuck else f"run: {again}", [again])):
         if findings:

@@ -12,10 +12,10 @@ from ..util.text import some
 from .grouping import Fold
 from .paths import path_lines
 from .style import Style, shown, with_fix
-from .tree import in_place_of_tree, matrix_lines, tree_lines
+from .tree import in_place_of_tree, matrix_lines, none_found, tree_lines
 
 __all__ = ["commands_of", "counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head",
-           "remedy_of", "skips", "summary", "whole_tables"]
+           "nothing_wrong", "remedy_of", "skips", "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: So many names of checks stand in one line.
@@ -123,6 +123,21 @@ def summary(case: Case, findings: list[Finding]) -> str:
     return counts_text(findings) + _why_nothing(case, findings)
 
 
+def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "") -> str:
+    """Return a sentence for a report that is unknown because evidence is missing: that nothing is wrong, and how much
+    was judged. ``add``: the command whose output would tell most. "" for any other report: nothing was judged, or
+    something failed."""
+    passed = sum(finding.outcome == "pass" for finding in findings)
+    warned = sum(finding.outcome == "warn" for finding in findings)
+    if worst(findings) != "unknown" or not passed:
+        return ""
+    where = "in what is here" if imported else "in what could be read"
+    judged = f"{passed} finding{'s' * (passed > 1)} passed"
+    start = f"nothing wrong was found {where}: {judged}" if not warned else \
+        f"no check failed {where}: {judged}, and {warned} {'warn' if warned > 1 else 'warns'}"
+    return f"{start}; to judge more, add the output of {add}" if add else start
+
+
 def counts_text(findings: list[Finding]) -> str:
     counts = {outcome: sum(finding.outcome == outcome for finding in findings) for outcome in _COUNTED}
     named = [f"{count} {word}{'s' if outcome == 'warn' and count > 1 else ''}"
@@ -140,4 +155,4 @@ def _why_nothing(case: Case, findings: list[Finding]) -> str:
     found = case.snapshot.topology.accelerators
     if found.value is None:
         return "" if judged else f"; nothing was judged: the PCI devices cannot be listed: {found.why()}"
-    return text if found.value or case.snapshot.topology.unlisted else f"; no accelerator found{text}"
+    return text if found.value or case.snapshot.topology.unlisted else f"; {none_found(case.snapshot.topology)}{text}"

@@ -9,9 +9,10 @@ from ..facts.pci.topology import Topology
 from ..facts.snapshot import Snapshot
 from ..model.absence import Absence
 from ..parsers.pci.pcie_cap import generation
+from ..rules.other_makers import ONLY_NVIDIA, others_text
 
-__all__ = ["DRAWN", "acs_text", "grown", "idle", "in_place_of_tree", "link_text", "matrix_lines", "square",
-           "tree_lines"]
+__all__ = ["DRAWN", "acs_text", "besides", "grown", "idle", "in_place_of_tree", "link_text", "matrix_lines",
+           "none_found", "square", "tree_lines"]
 
 DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
 _IDLE = "now / at most: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
@@ -21,12 +22,24 @@ def tree_lines(topology: Topology, unicode: bool) -> list[str]:
     """Return one line per device, from each host bridge down to the accelerators."""
     if not topology.devices:
         found = topology.accelerators
-        return ["no accelerator found" if found.known else f"PCI devices not known: {found.why()}"]
+        return [none_found(topology) if found.known else f"PCI devices not known: {found.why()}"]
     shown, children, roots = grown(topology)
     numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
     lines = [line for root in roots
              for line in (root, *_below(root, "", children, shown, numbers, topology.names, DRAWN[unicode]))]
-    return [*lines, *([_IDLE] if any(idle(device) for device in shown.values()) else [])]
+    return [*lines, *([_IDLE] if any(idle(device) for device in shown.values()) else []), *besides(topology)]
+
+
+def none_found(topology: Topology) -> str:
+    """Return that no accelerator was found, and which ones of other makers were."""
+    beside = others_text(topology)
+    return f"no NVIDIA GPU found, but {beside}; {ONLY_NVIDIA}" if beside else "no accelerator found"
+
+
+def besides(topology: Topology) -> list[str]:
+    """Return the line below a tree of NVIDIA's GPUs about boards of other makers."""
+    beside = others_text(topology, known_boards=True)
+    return [f"not judged: {beside}; {ONLY_NVIDIA}"] if beside else []
 
 
 def grown(topology: Topology) -> tuple[dict[str, Device], dict[str, list[str]], list[str]]:

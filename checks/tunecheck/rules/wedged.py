@@ -10,7 +10,7 @@ from ..model.finding import Finding, Remedy
 from ..util.at_first_use import regex
 from .codes import GPU_NOT_LISTED
 
-__all__ = ["REBOOT", "in_one_order", "stuck_in_driver"]
+__all__ = ["REBOOT", "comes_first", "in_one_order", "stuck_in_driver"]
 
 REBOOT = Remedy("reboot the host; do not start nvidia-smi again, it would hang too", (), True)
 #: A reboot takes the kernel's log with it.
@@ -29,6 +29,8 @@ _GONE = {
     "accelerator-count": ("does-not-answer", "left-since-boot", "not-in-tree", "not-in-driver"),
     "gpu-fallen-off": ("lost", "fell-off-bus"),
 }
+#: Of these, what is no consequence of a driver that has another trouble.
+_LOST = {**_GONE, "nvml-answers": ("gpu-lost",), "accelerator-count": _GONE["accelerator-count"][:3]}
 _ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?=$|[., ])")
 _LEADS = ("xid-79", "xid-154")
 
@@ -36,6 +38,14 @@ _LEADS = ("xid-79", "xid-154")
 def stuck_in_driver(findings: Sequence[Finding]) -> Finding | None:
     """Return the first finding that says that a process is stuck in the driver."""
     return next((each for each in findings if each.code in _STUCK.get(each.id, ())), None)
+
+
+def comes_first(finding: Finding) -> bool:
+    """Return whether the finding says that a process is stuck in the driver, or that a GPU is gone: what else is wrong
+    may follow from that, and nothing else can be mended before."""
+    lost = finding.id == "xid" and finding.code in _LEADS
+    return finding.outcome == "fail" and (lost or finding.code in _STUCK.get(finding.id, ()) or finding.code in
+                                          _LOST.get(finding.id, ()))
 
 
 def in_one_order(findings: Sequence[Finding]) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tunecheck.host.imported import outputs
 from tunecheck.model.finding import Finding
 
 __all__ = ["broken", "commands", "too_wide"]
@@ -18,7 +19,7 @@ def commands(findings: Iterable[Finding]) -> set[str]:
 
 def too_wide(text: str, findings: Iterable[Finding], width: int) -> list[str]:
     """Only a command may be wider than the terminal; then nothing else is in its line."""
-    whole = commands(findings)
+    whole = commands(findings) | {command for _, command in outputs._OUTPUTS}
     return [line for line in text.splitlines() if len(line) > width and line.strip() not in whole]
 
 

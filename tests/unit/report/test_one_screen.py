@@ -105,7 +105,7 @@ def _check(box: Box, lines: list[str]) -> None:
     for outcome, row in _rows(lines):
         said[outcome] += _counted(row)
     assert said == there, name
-    ending = " ".join(lines[-4:])
+    ending = " ".join(lines[-7:])
     assert [f"{count} {_WORDS[outcome]}" for outcome, count in there.items() if f"{count} {_WORDS[outcome]}" not in
             ending] == [], name
     rows = list(_rows(lines))

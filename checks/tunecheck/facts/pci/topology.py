@@ -14,6 +14,7 @@ from ...parsers.pci.topology import relate, within
 from ...util.at_first_use import dataclass
 from ..file_text import text
 from . import devices as pci
+from .other_makers import Other, other_makers
 
 if TYPE_CHECKING:
     from .pcie_link import PcieLink
@@ -54,7 +55,8 @@ class Topology:
     """The accelerators and the PCI tree above them. ``bridges`` holds every port above an accelerator, in address
     order; ``names`` are parallel to ``accelerators``. ``listed``: every device of NVIDIA's and of the spec's ids in the
     PCI tree, None where that cannot be listed; ``unlisted``: GPUs that the driver has and the tree has not. ``doubt``:
-    why the tree may be less than there is, or ""; ``unidentified``: devices that may be accelerators, or not."""
+    why the tree may be less than there is, or ""; ``unidentified``: devices that may be accelerators, or not;
+    ``others``: accelerators of other makers, which nothing judges."""
 
     accelerators: Fact[tuple[pci.Device, ...]]
     names: tuple[str, ...]
@@ -64,6 +66,7 @@ class Topology:
     unlisted: tuple[str, ...] = ()
     doubt: str = ""
     unidentified: tuple[Candidate, ...] = ()
+    others: tuple[Other, ...] = ()
 
     @property
     def devices(self) -> tuple[pci.Device, ...]:
@@ -153,7 +156,8 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
                     tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in there),
                     doubt(host, pci.DEVICES), tuple(_candidate(host, fact) for fact in
-                                                    pci.unidentified(host, wanted)))
+                                                    pci.unidentified(host, wanted)),
+                    other_makers(host, wanted))
 
 
 def _candidate(host: Host, fact: Fact[str]) -> Candidate:

@@ -28,9 +28,8 @@ _TOPO = ("nvidia-smi", "topo", "-m")
 #: Kinds of which a machine has one answer.
 _ONE = ("lscpu", "numactl -H", "systemctl show", "spec", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params",
         "/proc/swaps")
-_EXPECTED = ("a recording made with --record, an nvidia-bug-report.log.gz, or text or a folder with the output of sudo "
-             "lspci -nnvvv, nvidia-smi topo -m, sudo dmesg, cat /proc/cmdline, numactl -H, lscpu, nvidia-smi -q, a log "
-             "of NCCL, vLLM or SGLang, nccl-tests, p2pBandwidthLatencyTest or nvbandwidth")
+_EXPECTED = ("the output of sudo lspci -nnvvv, nvidia-smi -q, nvidia-smi topo -m or sudo dmesg, a recording (sudo "
+             "tunecheck record), or another text that the README lists below \"What --from takes\"")
 
 
 class ImportedHost:

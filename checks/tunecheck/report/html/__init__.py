@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...model.measurement import Measured
 from ..measured_document import measured_of
+from ..pasted_evidence import of_texts
+from ..text_parts import nothing_wrong
 from .heat import Heat, heat
 from .layout import arrange, outline
 from .reduce import reduce
@@ -43,6 +45,9 @@ def html(run: Run) -> str:
         wide=arrange(nodes) if boards else None, narrow=outline(nodes) if boards else None,
         boards=boards, matrix=_matrix(data), pairs=pairs,
         predicted=predicted, listed=len(pairs) <= _LISTED_PAIRS, described=len(boards) <= 32,
+        proof=of_texts if run.pasted else list,
+        calm=nothing_wrong(run.findings, run.pasted),
+        beside=next((each.text for each in run.findings if each.code == "other-makers"), ""),
         hangs=found.hangs, bundle_note=found.notes.get("bundle", ""), failures=found.failures, heat=matrices,
         reduced=reduce(found),
         page={"nodes": {node.id: [node.parent, node.kind, node.title, node.link, node.redirects]

@@ -54,7 +54,7 @@ def render(name: str, styles: Sequence[str], findings: Sequence[Finding], script
     return _environment().get_template(name).render(
         style=style, script=script, policy=policy(style, script), sections=sections, problems=problems,
         explained=told, linked={each.check for each in told}, ways=ways, headings=_HEADINGS,
-        **given) + "\n"
+        **{"proof": list, **given}) + "\n"
 
 
 @cache

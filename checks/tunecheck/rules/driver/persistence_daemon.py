@@ -18,7 +18,7 @@ CHECK = Check(
 )
 _ID = CHECK.id
 CODES = {
-    "off-on-gpus": "Persistence mode is off on some GPUs.",
+    "off-on-gpus": "Persistence mode is off on some GPUs: `gpu-persistence` judges it, GPU by GPU.",
     "not-running": "The service nvidia-persistenced does not run.",
 }
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-persistenced"), "; for this boot only: ",
@@ -31,9 +31,16 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     service, nvml = case.host.services[PERSISTENCED].active, case.snapshot.nvml
     modes = {gpu.bdf: gpu.fact("persistence").value for gpu in nvml.value.gpus} if nvml.value else {}
+    # What is so of a GPU is one fact, and one check says it.
+    topology = case.snapshot.topology
+    judged = set(modes) if topology.accelerators.value is None else {bdf for _, bdf in topology.of_nvidia}
     cut = nvml.value.errors.get("gpus") if nvml.value else None
     off = [bdf for bdf, on in modes.items() if on is False]
-    if cut and not service.value and not off:
+    if off and judged.issuperset(off):
+        yield Finding(_ID, "off-on-gpus", "nvidia", "skip", "effective",
+                      f"persistence mode is off on {', '.join(off)}; gpu-persistence says what that means",
+                      evidence=(nvml.source,))
+    elif cut and not service.value and not off:
         yield Finding(_ID, GPU_LIST_INCOMPLETE, "nvidia", "unknown", "effective",
                       f"persistence mode is not told of every GPU: the list is {cut}", evidence=(nvml.source,))
     elif service.value or (modes and all(modes.values())):

@@ -11,6 +11,7 @@ from ..context import Case
 from ..errors import from_log
 from ..nvidia import wanted_driver
 from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count_text
+from ..other_makers import ONLY_NVIDIA, others_text
 from ..part_of_devices import shown_by_a_part
 
 CHECK = Check(
@@ -19,6 +20,7 @@ CHECK = Check(
     judges=("pcie.accelerators", "pcie.answers", "gpu.count"),
 )
 CODES = {
+    "other-makers": "There are accelerators of other makers than NVIDIA. None of them is judged.",
     "differs": "There are more or fewer accelerators than the specification declares.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
@@ -32,6 +34,9 @@ _LOOK = Remedy.typed("compare `lspci -nn` with box_spec.accelerators (pci_ids, c
                      "power, seating or BIOS", place=Place.MACHINE)
 _LOOK_WITHOUT = Remedy.typed("see `lspci -nn -d 10de:`; a missing board is a matter of power, seating or BIOS",
                              place=Place.MACHINE)
+_LOOK_BESIDE = Remedy.typed(f"nothing has to be done where this machine has no NVIDIA GPU: {ONLY_NVIDIA}. Where it "
+                            "should have one, see `lspci -nn -d 10de:`; a missing board is a matter of power, seating "
+                            "or BIOS", place=Place.MACHINE)
 _LOOK_GUEST = Remedy.typed("no GPU of NVIDIA's is in this virtual machine: ask the owner of its host to pass one "
                            "through. After that `lspci -nn -d 10de:` lists it in this virtual machine",
                            place=Place.HYPERVISOR)
@@ -66,6 +71,9 @@ def judge(case: Case) -> Iterator[Finding]:
     good = count == wanted if wanted is not None else count > 0
     names = ", ".join(device.bdf for device in accelerators.value) or "none"
     text = f"{count} accelerator{'' if count == 1 else 's'} found ({names})"
+    beside = others_text(topology)
+    if beside and not count:
+        text += f", beside {beside}"
     maybe = topology.unidentified
     # Whatever the devices without ids are: too many stay too many, and too few stay too few.
     could_fit = maybe and (not count if wanted is None else count <= wanted <= count + len(maybe))
@@ -82,7 +90,11 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = ("ok", "pass") if good else ("differs" if count else NO_ACCELERATOR, "fail")
         yield Finding(_ID, code, "accelerators", outcome, "effective", text, str(count), expected,
                       (f"{accelerators.source}: {names}",), None if good else _LOOK if case.frozen else
+                      _LOOK_BESIDE if beside and not count else
                       _LOOK_GUEST if case.guest and not count else _LOOK_WITHOUT)
+    if beside:
+        yield Finding(_ID, "other-makers", ", ".join(each.bdf for each in topology.others), "skip", "effective",
+                      f"{beside}; {ONLY_NVIDIA}", evidence=(accelerators.source,))
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
         yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"whether {names} is an accelerator is "

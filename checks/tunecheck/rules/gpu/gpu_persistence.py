@@ -29,7 +29,8 @@ def judge(case: Case) -> Iterator[Finding]:
         words, goal = f"persistence mode is {'on' if on else 'off'}", wanted is not False
         if on == goal:
             return Verdict("ok", "pass", words)
-        fix = smi("-pm 0") if on else ("run: ", run("systemctl enable --now nvidia-persistenced"))
+        fix = smi("-pm 0") if on else ("run: ", run("systemctl enable --now nvidia-persistenced"),
+                                          "; for this boot only: ", run("nvidia-smi -pm 1"))
         return Verdict("differs", "warn" if wanted is None else "fail", words, "on" if on else "off",
                        "on" if goal else "off", fix)
 
