@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ...host import Host, Unreadable
-from ...parsers.pci.pci import BDF, bdf_key
+from ...parsers.pci.bdf import BDF, bdf_key
 from ...parsers.text.bounds import MOST_PCI
 from ...util.at_first_use import dataclass
 from ..file_text import text
