@@ -12,6 +12,9 @@ from ..errors import Misuse, UsageError
 
 __all__ = ["check_dashes", "check_options"]
 
+#: What lifts a guard, sends a secret or acts: it is never proposed for a word that only looks like it.
+_OVERRIDES = frozenset(("--force", "--after-reset", "--act", "--allow-plain-http", "--raw", "--new", "--behind-proxy"))
+
 
 def check_dashes(command: click.Command, context: click.Context, arguments: Sequence[str], near: bool = False) -> None:
     """Refuse a long option of ``command`` that has one dash: `-from x`, `-host` (to click: `-h` and more). ``near``:
@@ -36,6 +39,16 @@ def check_dashes(command: click.Command, context: click.Context, arguments: Sequ
                              Misuse.NO_SUCH)
 
 
+def _check_guess(context: click.Context, error: click.NoSuchOption) -> None:
+    """Refuse in our own words where click's guess would do harm: who meant --from does not type --force."""
+    verb = context.command_path
+    if error.option_name == "--from":
+        raise UsageError(f"`{verb}` takes no --from; outputs and recordings of one machine are judged by `tunecheck "
+                         "preflight --from PATH`, those of many by `tunecheck audit --from FOLDER`", Misuse.NO_SUCH)
+    if _OVERRIDES.intersection(error.possibilities or ()):
+        raise UsageError(f"`{verb}` has no option {error.option_name[:60]}; `{verb} --help` lists them", Misuse.NO_SUCH)
+
+
 def check_options(context: click.Context, command: click.Command | None, arguments: list[str]) -> None:
     """Refuse an option with one value that is given twice, or that takes the next option for its value. ``arguments``:
     those of ``command``; of a group, those of its verb. UsageError names the option."""
@@ -51,8 +64,10 @@ def check_options(context: click.Context, command: click.Command | None, argumen
         check_dashes(command, own, arguments)
         try:
             values, _, order = command.make_parser(own).parse_args(list(arguments))
-        except click.UsageError:
+        except click.UsageError as error:
             check_dashes(command, own, arguments, near=True)
+            if isinstance(error, click.NoSuchOption):
+                _check_guess(own, error)
             return      # said in click's own words, when the command is run
     names = {name for each in command.params if isinstance(each, click.Option) for name in each.opts}
     for option in order:

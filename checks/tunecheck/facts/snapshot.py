@@ -119,7 +119,7 @@ def gather(host: Host, spec: Spec | None, with_host: bool, with_text: bool = Tru
     found = topology(host, wanted)
     name, _, boot_id = identity(host)
     # Asked last: by then the answers that were started ahead have come.
-    ask_nvml = cache(lambda: nvml(host, bool(found.devices) or not found.accelerators.known))
+    ask_nvml = cache(lambda: nvml(host, bool(found.devices) or not found.certain))
     later = _host_facts(host, spec or Spec(), found, ask_nvml) if with_host else None
 
     def flag() -> Fact[bool]:

@@ -31,8 +31,12 @@ def tree_lines(topology: Topology, unicode: bool) -> list[str]:
 
 
 def none_found(topology: Topology) -> str:
-    """Return that no accelerator was found, and which ones of other makers were."""
+    """Return that no accelerator was found, and which ones of other makers were; or that it is not known, where the
+    tree may be larger than what is here."""
     beside = others_text(topology)
+    if topology.doubt:
+        seen = f"no NVIDIA GPU, but {beside}" if beside else "no accelerator"
+        return f"{seen} in what is here; whether there is one is not known: {topology.doubt}"
     return f"no NVIDIA GPU found, but {beside}; {ONLY_NVIDIA}" if beside else "no accelerator found"
 
 

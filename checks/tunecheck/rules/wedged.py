@@ -32,6 +32,8 @@ _GONE = {
 #: Of these, what is no consequence of a driver that has another trouble.
 _LOST = {**_GONE, "nvml-answers": ("gpu-lost",), "accelerator-count": _GONE["accelerator-count"][:3]}
 _ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?=$|[., ])")
+#: A GPU as subjects begin with it.
+_NUMBER = regex(r"^GPU[0-9]{1,3}(?= |$)")
 _LEADS = ("xid-79", "xid-154")
 
 
@@ -64,9 +66,20 @@ def _after_reboot(finding: Finding) -> Finding:
 def _led_by_driver(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings about a lost GPU with the remedy of its Xid 154 or 79. Where they do not name the GPU by its
     address, as NVML of one that is lost, only if the driver asks for one thing alone."""
-    leads = {address: each.remedy for each in findings if each.id == "xid" and each.code in _LEADS
-             and each.outcome == "fail" and each.remedy for address in _addresses(each.subject)}
-    return [_led(each, leads) for each in findings] if leads else list(findings)
+    lead = [each for each in findings if each.id == "xid" and each.code in _LEADS and each.outcome == "fail"]
+    leads = {address: each.remedy for each in lead if each.remedy for address in _addresses(each.subject)}
+    numbers = {number: each.remedy for each in lead if each.remedy for number in _NUMBER.findall(each.subject)}
+    return [_unreset(_led(each, leads), leads | numbers) for each in findings] if leads else list(findings)
+
+
+def _unreset(finding: Finding, leads: Mapping[str, Remedy]) -> Finding:
+    """Return the finding with the remedy of its GPU's Xid where its own is a reset, and the Xid's is none: a reset does
+    not reach a GPU that is off the bus."""
+    if not _resets(finding.remedy):
+        return finding
+    named = [*_NUMBER.findall(finding.subject), *_addresses(finding.subject)]
+    lead = next((leads[name] for name in named if name in leads), None)
+    return finding if lead is None or _resets(lead) else replace(finding, remedy=lead)
 
 
 def _led(finding: Finding, leads: Mapping[str, Remedy]) -> Finding:
@@ -76,6 +89,10 @@ def _led(finding: Finding, leads: Mapping[str, Remedy]) -> Finding:
     found = {leads.get(address) for address in named} if named else set(leads.values())
     lead = found.pop() if len(found) == 1 else None
     return replace(finding, remedy=lead) if lead else finding
+
+
+def _resets(remedy: Remedy | None) -> bool:
+    return remedy is not None and any("--gpu-reset" in command.argv for command in remedy.commands)
 
 
 def _addresses(subject: str) -> list[str]:

@@ -90,3 +90,12 @@ def test_a_text_without_its_option_is_told_the_option_and_one_folder(names: tupl
 def test_a_host_and_an_inventory_without_their_option_are_told_it(arguments: tuple[str, ...], option: str) -> None:
     done = CliRunner().invoke(cli, arguments, standalone_mode=False)
     assert isinstance(done.exception, click.UsageError) and option in meant_by(done.exception)
+
+
+@pytest.mark.parametrize("typed", ["--forec", "--froce", "--from"])
+@pytest.mark.parametrize("verb", ["p2p", "allreduce", "trial"])
+def test_what_lifts_a_guard_is_never_proposed(verb: str, typed: str) -> None:
+    done = CliRunner().invoke(cli, [verb, typed, "two.txt"])
+    assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.NO_SUCH
+    assert "--force" not in f"{done.output}{done.exception}"
+    assert ("preflight --from PATH" in str(done.exception)) is (typed == "--from")

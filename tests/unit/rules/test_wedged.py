@@ -84,3 +84,15 @@ def test_what_the_driver_asks_for_is_the_fix_of_every_finding_about_a_lost_gpu()
     of = {(each.id, each.code): each.remedy for each in findings if each.outcome == "fail"}
     assert of["nvml-answers", "gpu-lost"] == of["xid", "xid-154"]
     assert in_one_order(findings) == findings
+
+
+def test_no_reset_is_asked_for_where_the_driver_asks_for_a_reboot() -> None:
+    """Whatever else is wrong with that GPU: a reset does not reach one that is off the bus."""
+    asks = XID.format("79, GPU has fallen off the bus.") + XID.format(
+        "154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")
+    for log, resets in ((HEALTHY_LOG, True), (HEALTHY_LOG + asks, False)):
+        data = {"log": log, "nvml": {0: {"ecc_volatile_uncorrected": 3}}}
+        findings = judge(Case(gather(build(data), None, True), None, False, None, None), "preflight")
+        found = next(each for each in findings if each.code == "uncorrectable-errors")
+        assert found.remedy is not None
+        assert any("--gpu-reset" in each.argv for each in found.remedy.commands) is resets
