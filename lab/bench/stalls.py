@@ -67,9 +67,9 @@ class _Watched(Supervisor):
         self._began = began
         self.culprits: list[int] = []
 
-    def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
+    def run(self, jobs: Sequence[Job], seconds: float, meanwhile: Callable[[], None] | None = None) -> Outcome:
         self._began()
-        outcome = super().run(jobs, seconds)
+        outcome = super().run(jobs, seconds, meanwhile)
         if outcome.stall is not None and not self.culprits:
             self.culprits = [each.pid for each in outcome.stall.suspects if each.role == "culprit"]
         return outcome

@@ -45,12 +45,17 @@ class Worker:
         self.stderr = _scratch()        # a pipe that nobody reads would block it
         self._rest = b""
         self.process = start(
-            [sys.executable, "-m", "tunecheck.trials.workers.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.stderr, pass_fds=(board.descriptor,),
+            [sys.executable, "-m", "tunecheck.trials.workers.worker", job.name], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self.stderr, pass_fds=(board.descriptor,),
             env={name: value for name, value in {**os.environ, **job.environment}.items() if value is not None})
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
-        line = json.dumps({**job.parameters, "job": job.name, "worker": number, "beat": board.descriptor})
+        self._board = board.descriptor
+
+    def begin(self) -> None:
+        """Hand over the job: until now the worker only loads its code, and touches no GPU."""
+        assert self.process.stdin is not None
+        line = json.dumps({**self.job.parameters, "worker": self.number, "beat": self._board})
         with contextlib.suppress(BrokenPipeError):      # it died at once: seen by its exit code
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.close()
@@ -84,7 +89,9 @@ class Worker:
         return self.stderr.read().decode("utf-8", "replace").strip()
 
     def close(self) -> None:
-        assert self.process.stdout is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()      # of one that never began
         self.process.stdout.close()
         self.stderr.close()
 

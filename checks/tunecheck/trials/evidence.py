@@ -19,7 +19,9 @@ __all__ = ["Evidence"]
 
 _THREADS = 64
 _PY_SPY = "py-spy"
-_RAS_SECONDS = 1.0
+#: NCCL waits a second for a rank that gives no answer.
+_RAS_SECONDS = 1.1
+_RAS_LEAST = 0.02
 
 
 class Evidence:
@@ -35,7 +37,7 @@ class Evidence:
         """Prepare for a stall that may come. NCCL is asked now, since it waits for a rank that gives no answer. Called
         at the beginning of each pause, so that its answer is of this one."""
         if self._expected is not None:
-            self._ras(0.1)      # of an earlier pause, which passed
+            self._ras(_RAS_LEAST)       # of an earlier pause, which passed
         self._host.ahead(RAS)
         self._expected = time.monotonic()
 
@@ -44,7 +46,7 @@ class Evidence:
         for its own timeout, and the operator would wait for us."""
         asked, self._expected = self._expected or time.monotonic(), None
         try:
-            done = self._host.run(RAS, max(0.1, asked + seconds - time.monotonic()))
+            done = self._host.run(RAS, max(_RAS_LEAST, asked + seconds - time.monotonic()))
         except Unreadable as error:
             late = error.reason.absence is Absence.TIMED_OUT
             return f"(no answer in {time.monotonic() - asked:.1f} s)" if late else f"({error.reason})"

@@ -27,9 +27,11 @@ def examine(host: Host, ordinals: Sequence[int], abandoned: Mapping[int, str],
     if abandoned:
         where = ", ".join(f"pid {pid} ({text})" for pid, text in abandoned.items())
         return Aftermath("wedged", f"{where} cannot be killed: reboot needed", time.monotonic() - began)
-    latched = _still_busy(host)
+    latched: list[str] = []
+    # A fresh context may clear a latch, so NVML is read before the probe makes one; the probe only loads its code then.
     probe = Supervisor(_PROBE_LIMITS).run(
-        [Job("tunecheck.trials.workers.probe:run", {"ordinals": list(ordinals)}, environment or {})], _PROBE_SECONDS)
+        [Job("tunecheck.trials.workers.probe:run", {"ordinals": list(ordinals)}, environment or {})], _PROBE_SECONDS,
+        lambda: latched.extend(_still_busy(host)))
     usable = {result["gpu"] for result in probe.results[0] if result.get("usable") is True}
     seconds = time.monotonic() - began
     if not probe.complete or len(usable) < len(ordinals):

@@ -27,7 +27,7 @@ _SECOND_LOOK_SECONDS = 1.0
 _PROGRESS_SECONDS = 0.25
 #: So long before the limit of a phase evidence that takes its time is asked for: NCCL waits a second for a rank that
 #: gives no answer.
-_EARLY_SECONDS = 1.0
+_EARLY_SECONDS = 1.1
 #: What the others get to end by themselves after one failed and said why.
 _GRACE_SECONDS = 1.0
 
@@ -118,8 +118,9 @@ class Supervisor:
         self.progress = progress
         self._evidence_seconds = evidence_seconds
 
-    def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
-        """Run all jobs at once to their end, at most ``seconds`` in all. At Ctrl-C everything is killed, then it is
+    def run(self, jobs: Sequence[Job], seconds: float, meanwhile: Callable[[], None] | None = None) -> Outcome:
+        """Run all jobs at once to their end, for at most ``seconds``. ``meanwhile`` is called before, while the workers
+        load their code: none of them touches a GPU until it returns. At Ctrl-C everything is killed, then it is
         raised."""
         began = time.monotonic()
         board = Board(len(jobs))
@@ -129,17 +130,21 @@ class Supervisor:
         try:
             for number, job in enumerate(jobs):
                 workers.append(Worker(number, job, board))
-            stall = self._watch(workers, board, began + seconds)
+            if meanwhile is not None:
+                meanwhile()
+            for worker in workers:
+                worker.begin()
+            stall = self._watch(workers, board, time.monotonic() + seconds)
         finally:
             # Never a wait without a bound, not even here.
             abandoned = kill([worker.process for worker in workers])
             for worker in workers:
                 worker.collect()
             board.close()
+            errors = tuple(worker.error_output() for worker in workers)
+            for worker in workers:
+                worker.close()
         codes = tuple(None if worker.pid in abandoned else worker.process.returncode for worker in workers)
-        errors = tuple(worker.error_output() for worker in workers)
-        for worker in workers:
-            worker.close()
         late = stall if isinstance(stall, OutOfTime) else None
         return Outcome(tuple(tuple(worker.results) for worker in workers), codes,
                        None if isinstance(stall, OutOfTime) else stall, abandoned, errors, time.monotonic() - began,
@@ -195,7 +200,7 @@ class Supervisor:
     def _pauses(self, state: State) -> bool:
         """Whether a stall may come: the worker got on for a while, and does not now."""
         limit = self._limits[state.phase]
-        return state.progress_age is not None and state.progress_age > max(limit - _EARLY_SECONDS, limit / 3)
+        return state.progress_age is not None and state.progress_age > max(limit - _EARLY_SECONDS, limit / 4)
 
     def _stall(self, suspects: tuple[Suspect, ...], phase: str = "") -> Stall:
         if not phase:       # else they may all get on, and one is behind at this moment only

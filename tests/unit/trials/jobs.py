@@ -25,6 +25,11 @@ def steps(context: Context) -> None:
     context.result(steps=given.get("count", 20), worker=given["worker"])
 
 
+def marks(context: Context) -> None:
+    """Make the file that it was given."""
+    Path(context.parameters["file"]).touch()
+
+
 def stop(_: Context) -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 

@@ -46,6 +46,33 @@ def test_two_workers_that_do_their_job() -> None:
     assert outcome.results == (({"steps": 20, "worker": 0},), ({"steps": 20, "worker": 1},))
 
 
+def test_no_worker_begins_before_what_is_done_meanwhile_returns(tmp_path: Path) -> None:
+    mark, seen = tmp_path / "begun", []
+
+    def meanwhile() -> None:
+        time.sleep(0.5)
+        seen.append(mark.exists())
+
+    outcome = Supervisor(LIMITS).run([job("marks", file=str(mark))], 60, meanwhile)
+    assert outcome.complete and seen == [False] and mark.exists()
+
+
+def test_what_fails_meanwhile_ends_workers_that_never_began(tmp_path: Path) -> None:
+    mark = tmp_path / "begun"
+
+    def meanwhile() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Supervisor(LIMITS).run([job("marks", file=str(mark))], 60, meanwhile)
+    assert not mark.exists() and not list(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+def test_a_job_whose_code_cannot_be_loaded_says_so() -> None:
+    outcome = run(Job("tests.unit.trials.absent:steps", {}, PATHS))
+    assert outcome.codes == (1,) and outcome.results[0][0]["kind"] == "ModuleNotFoundError"
+
+
 @pytest.mark.parametrize(("then", "process", "code"), [
     ("stop", {"T"}, -9), ("die", {"gone", "Z"}, -9), ("segfault", {"gone", "Z"}, -11), ("hold", {"R", "S"}, -9),
 ])

@@ -73,8 +73,11 @@ class Outside(Supervisor):
         if self._container is not None:
             self._container.close(kill=kind is not None)
 
-    def run(self, jobs: Sequence[Job], seconds: float) -> Outcome:
-        """Run the jobs as Supervisor.run does. A container that is silent, late or killed is a stall as well."""
+    def run(self, jobs: Sequence[Job], seconds: float, meanwhile: Callable[[], None] | None = None) -> Outcome:
+        """Run the jobs as Supervisor.run does, ``meanwhile`` before any of them. A container that is silent, late or
+        killed is a stall as well."""
+        if meanwhile is not None:
+            meanwhile()
         if self._container is None:
             self._container = self._start()
             self.python = self._container.python

@@ -1,12 +1,13 @@
-"""One worker: `python -m tunecheck.trials.workers.worker`. It does one job on one or more GPUs and writes what it
-found.
+"""One worker: `python -m tunecheck.trials.workers.worker MODULE:FUNCTION`. It does one job on one or more GPUs and
+writes what it found.
 
-Descriptor 0 gives the job as one JSON line: {"job": "module:function", "worker": number, "beat": descriptor, ...};
-results go to descriptor 1, one JSON object per line. It dies with its parent (PR_SET_PDEATHSIG), wherever it is.
+It loads the module at once, and begins when descriptor 0 gives one JSON line: {"worker": number, "beat": descriptor,
+...}; results go to descriptor 1, one JSON object per line. It dies with its parent (PR_SET_PDEATHSIG), wherever it is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -44,10 +45,12 @@ def main() -> int:
     if os.getppid() != parent:      # it died before the call above
         return 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)        # ending is the parent's business
+    module, _, function = sys.argv[1].partition(":")
+    with contextlib.suppress(Exception):    # told below, where somebody reads it
+        importlib.import_module(module)
     parameters = json.loads(sys.stdin.readline())
     beat = Beat(parameters["beat"], parameters["worker"])
     context = Context(parameters, beat, sys.stdout)
-    module, _, function = parameters["job"].partition(":")
     try:
         job: Callable[[Context], None] = getattr(importlib.import_module(module), function)
         job(context)
