@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Line", "at_most", "shown", "within"]
+__all__ = ["Line", "at_least", "at_most", "shown", "within"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,14 @@ def at_most(part: str, what: str, ours: float, unit: str, goal: float | None, th
     judged = (ours / theirs if theirs else None) if ratio else ours
     return Line(part, what, ours, theirs, unit, f"at most {goal:g}{' x theirs' if ratio else f' {unit}'.rstrip()}",
                 None if judged is None else judged <= goal, note)
+
+
+def at_least(part: str, what: str, ours: float, unit: str, goal: float | None, theirs: float | None = None,
+             note: str = "") -> Line:
+    """Ours has to reach ``goal``. None: shown without a goal."""
+    if goal is None:
+        return Line(part, what, ours, theirs, unit, note=note)
+    return Line(part, what, ours, theirs, unit, f"at least {goal:g} {unit}".rstrip(), ours >= goal, note)
 
 
 def shown(line: Line) -> str:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Side", "Spent", "sides"]
+__all__ = ["Side", "Spent", "side", "sides"]
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,13 @@ def sides(folder: Path, other: Path | None) -> list[Side]:
     """This code, then the ``other`` where there is one. Their bytecode goes below ``folder``."""
     import tunecheck
 
-    found = []
-    for number, checks in enumerate([Path(tunecheck.__file__).parents[1], *([other.resolve()] if other else [])]):
-        env = {**os.environ, "PYTHONPATH": str(checks), "PYTHONPYCACHEPREFIX": str(folder / f"bytecode{number}")}
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(checks)], env=env, check=True)
-        found.append(Side(checks, env))
-    return found
+    both = [Path(tunecheck.__file__).parents[1], *([other.resolve()] if other else [])]
+    return [side(checks, folder / f"bytecode{number}") for number, checks in enumerate(both)]
+
+
+def side(checks: Path, bytecode: Path, *more: Path) -> Side:
+    """The code in ``checks``, compiled to ``bytecode``. ``more``: other folders to import from, such as the tree."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (checks, *more))), "PYTHONPYCACHEPREFIX": str(bytecode)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(checks)], env=env, check=True)
+    return Side(checks, env)
