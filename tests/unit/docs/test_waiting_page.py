@@ -1,11 +1,11 @@
-"""docs/benchmarks/waiting.md is what lab.bench.table prints out of the measured runs beside it."""
+"""docs/benchmarks/waiting.md is what lab.waiting.table prints out of the measured runs beside it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from lab.bench.table import page
+from lab.waiting.table import page
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs/benchmarks"
 ROWS = json.loads((FOLDER / "waiting-rows.json").read_text())["rows"]
@@ -13,7 +13,7 @@ ROWS = json.loads((FOLDER / "waiting-rows.json").read_text())["rows"]
 
 def test_the_page_is_the_printed_one() -> None:
     assert (FOLDER / "waiting.md").read_text() == page(), (
-        "PYTHONPATH=checks:. python -m lab.bench.table > docs/benchmarks/waiting.md")
+        "PYTHONPATH=checks:. python -m lab.waiting.table > docs/benchmarks/waiting.md")
 
 
 def test_a_goal_that_is_not_reached_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""Runs inside one of the trees that lab.bench.both compares, with that tree's code: makes its inputs, times its stages.
+"""Runs inside one of the trees that lab.waiting.both compares, with its code: makes its inputs, times its stages.
 
     python -P inside.py carried FOLDER HOSTS | judge | history FILE HOSTS NIGHTS | record FILE | stalls COUNT
 

@@ -1,7 +1,7 @@
 """What people wait for, before and now: two trees of this project in turns on one machine, one run.
 
     git archive COMMIT | tar x -C TREE
-    PYTHONPATH=checks:. python -m lab.bench.both --before TREE [--only PARTS] [--cores 2] [--json FILE]
+    PYTHONPATH=checks:. python -m lab.waiting.both --before TREE [--only PARTS] [--cores 2] [--json FILE]
 
 judge     CPU to judge one snapshot by stages, 16 snapshots, of each the least of all turns; snapshots a second
 carried   `audit --from` carried eight-GPU snapshots, the first night (--hosts; the last number by both, others by us)
@@ -11,9 +11,9 @@ live      `preflight` of this machine                                   needs GP
 p2p       `p2p --json` over all GPUs
 stalls    a rank is stopped in the soak (--stops, --stops-before): until the GPUs are proven
 
-Each tree makes its inputs of the same machines by itself (lab.bench.inside). The two sides of a turn stand side by
+Each tree makes its inputs of the same machines by itself (lab.waiting.inside). The two sides of a turn stand side by
 side; everything runs on --cores processors, no two of one core where there are so many. Goals are those of issue 25;
---json keeps every line with its goal, for lab.bench.table. Exit code 1: a goal was missed.
+--json keeps every line with its goal, for lab.waiting.table. Exit code 1: a goal was missed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tree:
     side: Side
 
     def inside(self, *words: str) -> Any:
-        """What lab/bench/inside.py printed, run with this tree's code."""
+        """What lab/waiting/inside.py printed, run with this tree's code."""
         done = subprocess.run([sys.executable, "-P", str(_INSIDE), *words], env=self.side.env, cwd=self.root,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(done.stdout)

@@ -1,6 +1,6 @@
-"""Prints docs/benchmarks/waiting.md: what people wait for, before and now, out of what lab.bench.both measured.
+"""Prints docs/benchmarks/waiting.md: what people wait for, before and now, out of what lab.waiting.both measured.
 
-    PYTHONPATH=checks:. python -m lab.bench.table > docs/benchmarks/waiting.md
+    PYTHONPATH=checks:. python -m lab.waiting.table > docs/benchmarks/waiting.md
 
 The rows are docs/benchmarks/waiting-rows.json: each names lines of a measured run beside it (file, part, what), or,
 where another page or an earlier session measured, says the figures and where they come from.
@@ -18,8 +18,8 @@ __all__ = ["page"]
 _FOLDER = Path(__file__).parents[2] / "docs/benchmarks"
 _HEAD = """# Where people wait: before and now
 
-The table of issue 25, printed by `python -m lab.bench.table` (`waiting-rows.json` names the lines of each row). Before
-and now of a row were measured in turns in one run by `python -m lab.bench.both --before TREE --json FILE`; before is
+The table of issue 25, printed by `python -m lab.waiting.table` (`waiting-rows.json` names the lines of each row).
+Before and now of a row were measured in turns in one run by `python -m lab.waiting.both --before TREE --json FILE`; before is
 the code of e2d45bf1 (2026-11-23). Milliseconds of another machine say little: the issue's own figures stand behind them
 in brackets. A row that names a run was measured by it; the others say where their figures come from.
 
