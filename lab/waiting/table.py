@@ -19,9 +19,9 @@ _FOLDER = Path(__file__).parents[2] / "docs/benchmarks"
 _HEAD = """# Where people wait: before and now
 
 The table of issue 25, printed by `python -m lab.waiting.table` (`waiting-rows.json` names the lines of each row).
-Before and now of a row were measured in turns in one run by `python -m lab.waiting.both --before TREE --json FILE`; before is
-the code of e2d45bf1 (2026-11-23). Milliseconds of another machine say little: the issue's own figures stand behind them
-in brackets. A row that names a run was measured by it; the others say where their figures come from.
+Before and now of a row were measured in turns in one run by `python -m lab.waiting.both --before TREE --json FILE`;
+before is the code of e2d45bf1 (2026-11-23). Milliseconds of another machine say little: the issue's own figures stand
+behind them in brackets. A row that names a run was measured by it; the others say where their figures come from.
 
 """
 _COLUMNS = "| row | before (issue) | goal | now | reached | how measured |\n|---|---|---|---|---|---|\n"
