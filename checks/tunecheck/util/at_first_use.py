@@ -34,8 +34,9 @@ else:
         os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
     def dataclass(cls: Any = None, **options: bool) -> Any:
-        """As dataclasses.dataclass, without ``slots``. The methods are made with the first instance, or when somebody
-        asks for the fields."""
+        """As dataclasses.dataclass, without ``slots``, and with fields alone that __init__ takes (no InitVar, no
+        ``kw_only``, no ``init=False``). The methods are made with the first instance, or when somebody asks for the
+        fields."""
         if cls is None:
             return lambda each: dataclass(each, **options)
         later = _Later(cls, options)
@@ -85,7 +86,11 @@ else:
         if others or "__eq__" in vars(cls) or "__hash__" in vars(cls):
             dataclasses.dataclass(eq=eq, frozen=frozen, **others)(cls)
             return
-        dataclasses.dataclass(repr=False, eq=False, frozen=frozen)(cls)
+        if frozen and not any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:]):
+            dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+            _freeze(cls)
+        else:
+            dataclasses.dataclass(repr=False, eq=False, frozen=frozen)(cls)
         if "__repr__" not in vars(cls):
             cls.__repr__ = _repr
         if not eq:
@@ -98,6 +103,46 @@ else:
 
         cls.__eq__ = equal
         cls.__hash__ = (lambda made: hash(values(made))) if frozen else None
+
+    def _freeze(cls: type) -> None:
+        """Give a class of plain fields the __init__ of a frozen dataclass, and the refusal of every later change.
+        dataclasses compiles three texts for that, which is most of what making a class costs; this is one."""
+        of_class = dataclasses.fields(cls)
+        if not all(each.init and not getattr(each, "kw_only", False) for each in of_class) or any(
+                "InitVar" in str(kind) for kind in vars(cls).get("__annotations__", {}).values()):
+            raise TypeError(f"{cls.__qualname__}: each field has to be one that __init__ takes by position")
+        names = frozenset(each.name for each in of_class)
+        cls.__dataclass_params__.frozen = True
+        arguments, puts, known = ["self"], [], {"_put": object.__setattr__, "_NOT_GIVEN": object()}
+        for number, each in enumerate(of_class):
+            value = each.name
+            if each.default_factory is not dataclasses.MISSING:
+                known[f"_make{number}"] = each.default_factory
+                arguments.append(f"{value}=_NOT_GIVEN")
+                value = f"_make{number}() if {value} is _NOT_GIVEN else {value}"
+            elif each.default is not dataclasses.MISSING:
+                known[f"_default{number}"] = each.default
+                arguments.append(f"{value}=_default{number}")
+            else:
+                arguments.append(value)
+            puts.append(f" _put(self, {each.name!r}, {value})\n")
+        if hasattr(cls, "__post_init__"):
+            puts.append(" self.__post_init__()\n")
+        exec(f"def __init__({', '.join(arguments)}):\n{''.join(puts) or ' pass'}", known)     # our own field names only
+        cls.__init__ = known["__init__"]
+        cls.__init__.__qualname__ = f"{cls.__qualname__}.__init__"
+
+        def refuse_set(made: object, name: str, value: object) -> None:
+            if type(made) is cls or name in names:
+                raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+            super(cls, made).__setattr__(name, value)
+
+        def refuse_delete(made: object, name: str) -> None:
+            if type(made) is cls or name in names:
+                raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+            super(cls, made).__delattr__(name)
+
+        cls.__setattr__, cls.__delattr__ = refuse_set, refuse_delete
 
     @reprlib.recursive_repr()
     def _repr(made: Any) -> str:

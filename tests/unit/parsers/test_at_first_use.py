@@ -106,6 +106,34 @@ def test_comparing_and_printing_are_as_usual():
     assert repr(ring) == "Open(x=...)"
 
 
+def test_a_frozen_class_refuses_every_change_as_usual():
+    @dataclass(frozen=True)
+    class Checked:
+        x: int
+        names: list[int] = field(default_factory=list)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "twice", 2 * self.x)
+
+    one, other = Checked(1), Checked(x=1)
+    assert one.twice == 2 and one == other and one.names is not other.names
+    for change in (lambda: setattr(one, "x", 2), lambda: setattr(one, "other", 2), lambda: delattr(one, "x")):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=r"cannot (assign to|delete) field"):
+            change()
+    with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'y'"):
+        Checked(1, y=2)
+
+
+@pytest.mark.parametrize("options", [{"init": False}, {"kw_only": True}])
+def test_a_field_that_the_short_way_does_not_know_is_refused(options):
+    @dataclass(frozen=True)
+    class Odd:
+        x: int = field(default=1, **options)
+
+    with pytest.raises(TypeError, match="each field has to be one that __init__ takes"):
+        Odd()
+
+
 def test_instances_are_as_usual():
     one = Point(1, names={"a": 1})
     assert one == Point(1, 2, {"a": 1}) != Point(2)
