@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..model.finding import Finding, Remedy
+from ..model.finding import Finding, Place, Remedy
 from ..util.at_first_use import regex
 from .codes import GPU_NOT_LISTED
 
@@ -34,6 +34,11 @@ _LOST = {**_GONE, "nvml-answers": ("gpu-lost",), "accelerator-count": _GONE["acc
 _ADDRESS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?=$|[., ])")
 #: A GPU as subjects begin with it.
 _NUMBER = regex(r"^GPU[0-9]{1,3}(?= |$)")
+#: What says that a GPU is slowed down or hot, and what would raise its power limit.
+_HEAT = ("gpu-temperature", "gpu-throttle")
+_LOW = ("below-default", "below-others")
+_COOL = Remedy("leave it as it is until what gpu-temperature and gpu-throttle say of this GPU is mended: more power "
+               "heats it more", place=Place.MACHINE)
 _LEADS = ("xid-79", "xid-154")
 
 
@@ -52,8 +57,16 @@ def comes_first(finding: Finding) -> bool:
 
 def in_one_order(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings with remedies that do not contradict each other."""
-    led = _led_by_driver(findings)
+    led = _cool_first(_led_by_driver(findings))
     return [_after_reboot(each) for each in led] if stuck_in_driver(led) else led
+
+
+def _cool_first(findings: list[Finding]) -> list[Finding]:
+    """Return the findings without advice to give more power to a GPU that is slowed down, or hot."""
+    hot = {number for each in findings if each.id in _HEAT and each.outcome in ("fail", "warn")
+           for number in _NUMBER.findall(each.subject)}
+    return [replace(each, remedy=_COOL) if each.id == "gpu-power-limit" and each.code in _LOW and
+            hot.intersection(_NUMBER.findall(each.subject)) else each for each in findings]
 
 
 def _after_reboot(finding: Finding) -> Finding:

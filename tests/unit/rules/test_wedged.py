@@ -96,3 +96,13 @@ def test_no_reset_is_asked_for_where_the_driver_asks_for_a_reboot() -> None:
         found = next(each for each in findings if each.code == "uncorrectable-errors")
         assert found.remedy is not None
         assert any("--gpu-reset" in each.argv for each in found.remedy.commands) is resets
+
+
+@pytest.mark.parametrize(("heat", "raises"), [({}, True), ({"temperature_c": 95}, False), ({"clocks_event_reasons": 64}, False)])
+def test_no_more_power_is_asked_for_where_a_gpu_is_hot(heat: dict[str, int], raises: bool) -> None:
+    data = {"nvml": {0: {"power_limit_mw": 450000, "power_limit_enforced_mw": 450000, **heat}}}
+    findings = judge(Case(gather(build(data), None, True), None, False, None, None), "preflight")
+    assert any(each.id in ("gpu-temperature", "gpu-throttle") and each.outcome in ("fail", "warn")
+               for each in findings) is not raises
+    found = next(each for each in findings if each.code == "below-default")
+    assert found.remedy is not None and any("-pl" in each.argv for each in found.remedy.commands) is raises

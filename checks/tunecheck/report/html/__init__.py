@@ -6,8 +6,10 @@ script and the one style sheet that are in it, by their hashes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...model.finding import Finding
 from ...model.measurement import Measured
 from ..measured_document import measured_of
 from ..pasted_evidence import of_texts
@@ -47,7 +49,7 @@ def html(run: Run) -> str:
         predicted=predicted, listed=len(pairs) <= _LISTED_PAIRS, described=len(boards) <= 32,
         proof=of_texts if run.pasted else list,
         calm=nothing_wrong(run.findings, run.pasted),
-        beside=next((each.text for each in run.findings if each.code == "other-makers"), ""),
+        no_tree=_no_tree(run.findings),
         hangs=found.hangs, bundle_note=found.notes.get("bundle", ""), failures=found.failures, heat=matrices,
         reduced=reduce(found),
         page={"nodes": {node.id: [node.parent, node.kind, node.title, node.link, node.redirects]
@@ -56,6 +58,15 @@ def html(run: Run) -> str:
               "boards": [board["bdf"] for board in boards],
               "pairs": _compact(pairs, texts), "heat": _heat_document(matrices, texts), "texts": list(texts)},
     )
+
+
+def _no_tree(findings: Sequence[Finding]) -> str:
+    """Return what stands in the place of the tree where there is no accelerator to draw."""
+    beside = next((each.text for each in findings if each.code == "other-makers"), "")
+    if beside:
+        return f"No NVIDIA GPU was found, but {beside}."
+    open_ = next((each.text for each in findings if each.id == "accelerator-count" and each.outcome == "unknown"), "")
+    return f"Not known: {open_}." if open_ else "No accelerator was found."
 
 
 def _matrix(data: dict[str, Any]) -> list[list[str]]:

@@ -85,11 +85,13 @@ def named(links: list[PcieLink]) -> str:
 
 def cost(case: Case, chain: list[Device]) -> str:
     """Return what MPS 128 costs at the accelerator's own link where every hop could do 256: `` where every hop can do
-    256: 53.1 instead of 57.6 GB/s``; "" where a hop cannot."""
+    256: 53.1 instead of 57.6 GB/s``; "" where a hop that is known cannot. Hops that are not known are named."""
     able = [hop.express.value.payload_max or 128 for hop in chain if hop.express.value]
     if not able or min(able) < 256:
         return ""
     link = links_above(case.snapshot)[chain[-1].bdf][-1]
     small, large = link.rate(128), link.rate(256)
     figures = f": {small:.1f} instead of {large:.1f} GB/s" if small and large else ""
-    return f" where every hop can do 256{figures}"
+    dark = ", ".join(hop.bdf for hop in chain if not hop.express.value)
+    return f" where every hop{' that is known' if dark else ''} can do 256{figures}" + (
+        f" (not known: {dark})" if dark else "")

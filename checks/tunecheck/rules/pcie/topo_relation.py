@@ -59,6 +59,11 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, "relation-unknown", "pairs", "unknown", "effective", "how close the "
                       f"{len(given_names(case.snapshot))} GPUs are is not known; add: nvidia-smi topo -m",
                       absence=Absence.NOT_IN_IMPORT)
+    elif not pairs and len(devices) < 2 and not case.snapshot.topology.certain and len(given_names(case.snapshot)) != 1:
+        why = case.snapshot.topology.doubt or case.snapshot.topology.accelerators.why()
+        yield Finding(_ID, "relation-unknown", "pairs", "unknown", "effective", "how many accelerators there are, and "
+                      f"how close they are to each other, is not known: {why}",
+                      absence=case.snapshot.topology.accelerators.absence or Absence.NOT_IN_IMPORT)
     # One accelerator where groups are declared is a group that is too small, not nothing to judge.
     elif not pairs and not (groups.inside and case.snapshot.topology.devices):
         yield Finding(_ID, NO_PAIR, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
