@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
+from .own_command import own_command
+
 if TYPE_CHECKING:
     from .store import Store
 
@@ -60,7 +62,8 @@ def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
     if name != KEY:
         return otherwise
     return (f"{KEY} says who the box is; it is no fact that a box tells, so no values of it are kept.\nWhat is said of "
-            f"it, and since when: tunecheck drift --host {on} --fact {KEY}; what it means: tunecheck explain {KEY}")
+            f"it, and since when: {own_command(f'drift --host {on} --fact {KEY}')}; what it means: "
+            f"tunecheck explain {KEY}")
 
 
 def group(store: Store, name: str) -> str:

@@ -31,6 +31,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
 
     from .. import lookup
     from ..outputs.rows import HistoryRow
+    from ..own_command import own_command
     from ..time_options import since as moment
     from .shared_options import check_list, opened
     from .shared_options import history as show
@@ -38,8 +39,9 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     check_list(json_to)
     if (host is None) == (gpu is None):
         raise UsageError("--host and --gpu exclude each other: drop one of them", Misuse.DOES_NOT_BELONG) if host else \
-            UsageError("whose history? Give a host, or a GPU by its serial number: `tunecheck history --host box1` or "
-                       "`tunecheck history --gpu 1650924012345`; `tunecheck fleet hosts` lists the hosts",
+            UsageError("whose history? Give a host, or a GPU by its serial number: "
+                       f"`{own_command('history --host box1')}` or `{own_command('history --gpu 1650924012345')}`; "
+                       f"`{own_command('fleet hosts')}` lists the hosts",
                        Misuse.LEFT_OUT)
     if gpu is not None:
         if fact is not None or since is not None:

@@ -11,8 +11,10 @@ from tunecheck.report.style import Style, safe
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
-from ..fleet_report import FleetReport, HostRow, Split
+from ..fleet_report import Cause, FleetReport, HostRow, Split
+from ..judge.rows import RANK
 from ..judge.verdict import outcome
+from ..own_command import own_command
 from . import entry_words as words
 from .lines import INDENT, cut, entry, marked, short
 from .text import (
@@ -132,18 +134,29 @@ def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
-        first = next((each.lead for each in findings if kind(each.lead) == word and each.lead.id), None)
-        if first is None:
+        there = [each.lead for each in findings if kind(each.lead) == word and each.lead.id]
+        if not there:
             continue
-        hosts = first.new_hosts or first.hosts
+        first = min(there, key=_weight)
+        host = min(first.new_hosts or first.hosts, key=lambda name: [*sorted(
+            _weight(each) for each in report.drift if name in each.hosts), _NOTHING])
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
-        command = f"tunecheck drift --host {hosts[0]} -v"
+        command = own_command(f"drift --host {host} -v")
         if word != "known" or first.authority in ("desired", "identity"):
             return command, [command]
-        command = f"tunecheck approve {first.id} --note WHY"
+        command = own_command(f"approve {first.id} --note WHY")
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
     return "", []
+
+
+#: What stands behind the causes of a host, so that of two lists the longer one is heavier.
+_NOTHING = (len(RANK), True)
+
+
+def _weight(cause: Cause) -> tuple[int, bool]:
+    """The heavier it is, the less: what failed before what only warns."""
+    return RANK[cause.severity], cause.outcome == "warn"
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
@@ -196,7 +209,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
+        last = f"fix: {own_command(f'drift --host {cause.hosts[0]} -v')} says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]

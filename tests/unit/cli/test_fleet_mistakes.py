@@ -65,7 +65,7 @@ MISTAKES: list[tuple[tuple[str, ...], Misuse | None, tuple[str, ...]]] = [
     (("approve", "12345678"), Misuse.NO_SUCH, ("'12345678'", "`tunecheck fleet`")),
     (("approve", "--end", "3"), Misuse.NO_SUCH, ("3", "--list")),
     (("acknowledge", "12345678", "--owner", "ann"), Misuse.NO_SUCH, ("'12345678'",)),
-    (("history",), Misuse.LEFT_OUT, ("--host HOST", "--gpu SERIAL")),
+    (("history",), Misuse.LEFT_OUT, ("--host box1", "--gpu 1650924012345")),
     (("history", "--gpu", "1324", "--fact", "gpu.serials"), Misuse.DOES_NOT_BELONG, ("--fact", "--since", "--host")),
     (("fleet", "--webhook", "http://example.org/"), Misuse.NOT_ENCRYPTED, ("http://example.org",)),
     (("fleet", "--link", "fleet.html"), Misuse.MALFORMED, ("fleet.html", "https://host/path")),

@@ -256,6 +256,17 @@ def test_eleven_open_events_and_three_new_ones_are_a_page_of_forty_lines(width: 
     assert all(whole.count(f"over.{number}") for number in range(5)) and whole.count("a note") == 5
 
 
+def test_the_next_step_is_about_the_host_that_is_worst() -> None:
+    """What fails before what only warns, and of the hosts of one cause the one that has more."""
+    both = {"authority": "desired", "fix": "none", "hosts": ("able", "lost")}
+    warns = cause(**both, fact="pcie-errors", outcome="warn", id="11111111")
+    fails = cause(**both, fact="driver-loaded", outcome="fail", id="22222222")
+    gone = cause(**{**both, "hosts": ("lost",)}, fact="gpu-fallen-off", outcome="fail", id="33333333")
+    for causes in ((warns, gone), (warns, fails, gone), (fails, gone)):
+        text = terminal(report(causes=causes), Style(80), now=NOW)
+        assert "NEXT     tunecheck drift --host lost -v\n" in text, text
+
+
 def test_what_nobody_could_judge_is_one_line_on_a_terminal_and_whole_elsewhere() -> None:
     """A text that somebody pasted leaves some forty checks open; what was seen stands above them."""
     unread = [cause(fact=f"check-{number}", severity="low", outcome="unknown", hosts=("gpu1",), state="new")
