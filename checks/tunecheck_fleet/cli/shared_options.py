@@ -85,9 +85,9 @@ def check_list(json_to: str | None) -> None:
 
 
 def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fail_on: tuple[str, ...],
-           max_missing: str, then: Callable[[], list[str]] = list) -> NoReturn:
+           max_missing: str, then: Callable[[], list[str]] = list, changes: bool = False) -> NoReturn:
     """Show the report, write its outputs, and leave with its exit code. ``then``: what else is to be done once they
-    are written; its notes stand behind the others."""
+    are written; its notes stand behind the others. ``changes``: as in terminal()."""
     from tunecheck.app.write_reports import emit_report
     from tunecheck.report.exporters import to_standard_output
     from tunecheck.report.style import style_for
@@ -102,7 +102,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
     else:
         from ..outputs.terminal import terminal
 
-        text = terminal(report, style_for(sys.stdout), verbose)
+        text = terminal(report, style_for(sys.stdout), verbose, changes=changes)
     emit_report(text, lambda: [*write_outputs(wanted, report), *then()], alone is not None)
     raise SystemExit(code)
 
