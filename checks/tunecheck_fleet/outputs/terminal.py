@@ -208,7 +208,7 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
     told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
     line = safe(f"{told} ({cause.group}): {change(cause)}")
-    if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # in no width the host or the cause is what is cut off
+    if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # neither host nor cause is ever cut off
         told = f"{head}{hosts}: {titled(cause)}"
         line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
     fits = len(safe(told)) + CUT <= style.width
