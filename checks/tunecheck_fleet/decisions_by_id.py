@@ -11,6 +11,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 from .entries import Entry, entries
 from .fleet_report import Cause, Decision
 from .outputs.text import kind
+from .own_command import own_command
 
 if TYPE_CHECKING:
     from .fleet_report import FleetReport
@@ -63,7 +64,7 @@ def finding_of(report: FleetReport, name: str) -> Entry:
     if over is not None:
         raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it",
                          Misuse.OVER)
-    meant = did_you_mean(nearest(name, there, 3)) or "`tunecheck fleet` shows them with their ids"
+    meant = did_you_mean(nearest(name, there, 3)) or f"`{own_command('fleet')}` shows them with their ids"
     raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}", Misuse.NO_SUCH)
 
 
@@ -78,6 +79,10 @@ def _approvable(cause: Cause) -> bool:
 def _why(cause: Cause) -> str:
     if cause.authority == "identity":
         return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; give the clone an id of "
-                "its own, or waive it: tunecheck waive")
+                f"its own, or waive it: {_waive(cause)}")
     return (f"{cause.id}: {cause.fact} is asked for by the desired state; change box_spec in the inventory, or: "
-            f"tunecheck waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")
+            f"{_waive(cause)}")
+
+
+def _waive(cause: Cause) -> str:
+    return own_command(f"waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shlex
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
@@ -29,6 +30,8 @@ _SNAPSHOT = re.compile(rb'"schema"\s{0,8}:\s{0,8}"tunecheck/snapshot/')
 _ALL = "/*"
 #: Every ext4 file system has one, for root alone.
 _NOBODYS = ("lost+found",)
+#: How `tunecheck record` names what it writes, and how deep in a folder a file is looked for.
+_RECORDING, _DEEPEST = ".tar.zst", 2
 _HOW = "expected HOST.json or GROUP/HOST.json, each made on its box by: sudo tunecheck snapshot --json HOST.json"
 
 
@@ -64,7 +67,8 @@ class Folder:
                                  "take one away", Misuse.AMBIGUOUS)
             found[file.stem] = (group, file)
         if not found and not closed:
-            raise UsageError(f"--from {path}: holds no snapshot; {_HOW}", Misuse.EMPTY)
+            raise UsageError(f"--from {path}: holds no snapshot; {_of_recordings(path, _ignored(root, set())) or _HOW}",
+                             Misuse.EMPTY)
         return cls(path, found, max_age, tuple(_ignored(root, {file for _, file in found.values()})), closed=closed)
 
     def with_absent(self, before: Iterable[tuple[str, str]]) -> Folder:
@@ -84,7 +88,8 @@ class Folder:
                 return
         if self.files and not self.closed:
             named = _listed(str(file) for _, file in self.files.values())
-            raise UsageError(f"--from {self.path}: holds no snapshot, only other files: {named}; {_HOW}; no audit was "
+            how = _of_recordings(self.path, self.ignored) or _HOW
+            raise UsageError(f"--from {self.path}: holds no snapshot, only other files: {named}; {how}; no audit was "
                              "begun", Misuse.EMPTY)
 
     def asked(self) -> tuple[tuple[str, str], ...]:
@@ -113,8 +118,7 @@ class Folder:
         if self.ignored:
             many = len(self.ignored)
             notes.append(f"{many} file{'s' * (many > 1)} in {self.path} {'are' if many > 1 else 'is'} not read: "
-                         f"{_listed(self.ignored)}; {_HOW}; of a recording: "
-                         "tunecheck snapshot --from HOST.tar.zst --json HOST.json")
+                         f"{_listed(self.ignored)}; {_of_recordings(self.path, self.ignored) or _HOW}")
         return notes
 
     def answers(self, wanted: Mapping[str, str]) -> Iterator[Answer]:
@@ -210,6 +214,19 @@ def _ignored(root: Path, read: set[Path]) -> Iterator[str]:
         place = Path(error.filename).relative_to(root)
         if len(place.parts) > 1:        # else it is one of those that are closed
             yield f"{place}/ ({error.strerror})"
+
+
+def _of_recordings(folder: str, names: Iterable[str]) -> str:
+    """How the recordings among these files become snapshots that are read here, with the name of the first; "": there
+    is none among them."""
+    found = [name for name in names if name.endswith(_RECORDING) and len(Path(name).parts) <= _DEEPEST]
+    if not found:
+        return ""
+    first = str(Path(folder, found[0]))
+    target = f"{first.removesuffix(_RECORDING)}.json"
+    more = f", and the same for {len(found) - 1} more" if len(found) > 1 else ""
+    return (f"{found[0]} is a recording, and a snapshot is read; make it: "
+            f"tunecheck snapshot --from {shlex.quote(first)} --json {shlex.quote(target)}{more}")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
+from tunecheck.util.text import some
+
+from .own_command import own_command
 
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["KEY", "check", "fact", "group", "host", "me", "near", "no_values", "waivable"]
+__all__ = ["KEY", "check", "fact", "group", "host", "me", "near", "never_answered", "no_values", "waivable"]
 
 _LISTED = 10
+#: Of two names that are one but for a slip, so much is alike; driver.flavour and driver.version have less in common.
+_SLIP = 0.85
+_FACTS = "docs/facts.md says what each is"
 #: What reports call who a box is. No box tells it as a fact, so no history of values has it.
 KEY = "host.key"
 
@@ -52,7 +58,48 @@ def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = (
     if name.endswith(".") and any(each.startswith(name) for each in known):
         return name
     where = f" of {on}" if on is not None else ""
-    raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {near(name, known)}", Misuse.NO_SUCH)
+    meant = _fact_meant(name, known - {KEY}) if len(known) > 1 or on is None else f"{on} {never_answered(store, on)}"
+    raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {meant}", Misuse.NO_SUCH)
+
+
+def _fact_meant(name: str, known: Iterable[str]) -> str:
+    """Where a name is no fact: the family that was named without its dot, the fact with a slip in it, or those of the
+    same family; and which page tells of all."""
+    facts = sorted(known)
+    family = f"{name}."
+    if any(each.startswith(family) for each in facts):
+        return f"{family} means all of that family: {some(_members(family, facts), _LISTED, ', ')}; {_FACTS}"
+    low = name.lower().replace("_", "-")
+    if slip := [each for each in facts if each.lower().replace("_", "-") == low] or nearest(name, facts, 3, _SLIP):
+        return f"{did_you_mean(slip)} ({_FACTS})"
+    if "." in name:
+        family, word = name.rsplit(".", 1)
+        family += "."
+        if members := _members(family, facts):
+            members.sort(key=lambda each: (not _tells_of(each, word), each.endswith(".")))
+            return f"of the same family: {some(members, _LISTED, ', ')} ({family} means all of them); {_FACTS}"
+    holding = [each for each in facts if len(low) > 2 and low in each.lower().replace("_", "-")][:3]
+    if found := holding or nearest(name, facts, 3):
+        return f"{did_you_mean(found)} ({_FACTS})"
+    return f"facts and families are: {', '.join(_members('', facts))}; {_FACTS}" if facts else "none is known"
+
+
+def _members(family: str, facts: Iterable[str]) -> list[str]:
+    """The facts of a family; of a family below it that has several, its beginning alone."""
+    below: dict[str, list[str]] = {}
+    for each in facts:
+        if each.startswith(family):
+            word, dot, _ = each[len(family):].partition(".")
+            below.setdefault(f"{family}{word}{dot}", []).append(each)
+    return [each if len(names) > 1 else names[0] for each, names in below.items()]
+
+
+def _tells_of(name: str, word: str) -> bool:
+    """Whether the registry says this word of the fact: "version of the loaded kernel module"."""
+    from tunecheck.facts.registry import entry_of
+
+    entry = entry_of(name)
+    return entry is not None and word.lower() in entry.summary.lower().split()
 
 
 def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
@@ -60,7 +107,18 @@ def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
     if name != KEY:
         return otherwise
     return (f"{KEY} says who the box is; it is no fact that a box tells, so no values of it are kept.\nWhat is said of "
-            f"it, and since when: tunecheck drift --host {on} --fact {KEY}; what it means: tunecheck explain {KEY}")
+            f"it, and since when: {own_command(f'drift --host {on} --fact {KEY}')}; what it means: "
+            f"tunecheck explain {KEY}")
+
+
+def never_answered(store: Store, on: str) -> str:
+    """"never answered yet (#3: No route to host)" of a host that no audit ever heard."""
+    from .which_audit import newest_with
+
+    number = store.audit(newest_with(store, on)).id
+    state = next((each for each in store.hosts(number, only=[on], bare=True)), None)
+    why = "" if state is None else f" (#{number}: {state.reason or state.status})"
+    return f"never answered yet{why}"
 
 
 def group(store: Store, name: str) -> str:
@@ -105,7 +163,8 @@ def waivable(store: Store, name: str) -> str:
     known = {each for host_ in store.known_hosts() for each in store.current(host_)}
     if name in known:
         return name
-    raise UsageError(f"no check, code or fact is called {name!r}; {_meant(name, known)}", Misuse.NO_SUCH)
+    meant = _fact_meant(name, known) if any(each.startswith(f"{name}.") for each in known) else _meant(name, known)
+    raise UsageError(f"no check, code or fact is called {name!r}; {meant}", Misuse.NO_SUCH)
 
 
 def _meant(name: str, facts: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .own_command import own_command
 from .scope import without_limit
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ def newest_heard(store: Store) -> tuple[int | None, tuple[str, ...]]:
     if place is None:
         return None, ()
     first = each[place]
-    notes = [f"audit #{head.id} ({head.scope}) is newer, and no host of it ever answered: tunecheck fleet --audit "
-             f"{head.id}" for head in each[:place]]
+    notes = [f"audit #{head.id} ({head.scope}) is newer, and no host of it ever answered: "
+             f"{own_command(f'fleet --audit {head.id}')}" for head in each[:place]]
     shown = _hosts(store, first)
     for head in each[place + 1:]:
         if len(notes) < _NAMED and first.started - head.started < _RECENT and (other := _hosts(store, head) - shown):
             notes.append(f"audit #{head.id} ({head.scope}) has {len(other)} other host{'s' * (len(other) > 1)}: "
-                         f"tunecheck fleet --audit {head.id}")
+                         f"{own_command(f'fleet --audit {head.id}')}")
             shown |= other
     return first.id, tuple(notes)
 

@@ -10,12 +10,12 @@ __all__ = ["EXAMPLES", "GROUPS", "MEANT", "examples", "groups", "meant"]
 GROUPS = (
     ("Look at a box (reads only)", ("preflight", "topo", "host", "driver", "runtime", "pins")),
     ("Understand a finding", ("explain", "checks")),
-    ("Keep what was read", ("record", "snapshot")),
+    ("Keep what was read, or send it", ("record", "snapshot", "push")),
     ("Measure the GPUs", ("p2p", "allreduce", "trial")),
     ("Set up a box (on the control node)", ("init", "spec")),
     ("Serve a model", ("recipe", "gate", "accept", "watch", "recover")),
     ("Watch many boxes (on the control node)", ("audit", "fleet", "drift", "blame", "history", "approve", "acknowledge",
-                                                "waive", "export", "push", "ingest")),
+                                                "waive", "export", "ingest")),
     ("The command itself", ("completion", "man")),
 )
 #: (call, what it does).

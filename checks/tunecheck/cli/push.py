@@ -23,7 +23,7 @@ _HERE = "/var/lib/tunecheck"
 @click.option("--from", "source", metavar="FILE", help="Send this snapshot, and make none.")
 def push(url: str | None, token_file: str | None, ca: str | None, cert: str | None, key: str | None, deadline: str,
          place: str, spool: str, source: str | None) -> None:
-    """Make a snapshot for an audit; with --to, send it.
+    """Leave a snapshot in /var/lib/tunecheck, where an audit finds it; with --to, send it.
 
     Exit codes: 0 taken; 1 somebody has to act: a snapshot that is never taken, a token that is not known (what waits
     stays in the spool), no usable spool; 2 bad usage; 3 not taken yet: it stays in the spool for the next run."""

@@ -17,7 +17,7 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
 
     It names the host; a snapshot --from a recording without names does not."""
     from ..app.read_host import look
-    from ..util.whole_file import PRIVATE, check_replaceable, emit, write_file
+    from ..util.whole_file import PRIVATE, age_of, check_replaceable, emit, write_file
 
     if json_to != "-":
         check_replaceable(json_to)
@@ -26,7 +26,8 @@ def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
 
     content = packed(Stored(found, frozen))
     if json_to != "-":
+        older = age_of(json_to)
         write_file(json_to, content, PRIVATE, "snapshot")
-        click.echo(f"snapshot: {json_to}", err=True)
+        click.echo(f"snapshot: {json_to}{f' (replaces the file of {older})' if older else ''}", err=True)
     else:
         emit(content)

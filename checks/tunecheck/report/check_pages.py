@@ -20,6 +20,8 @@ _HERE = Path(__file__).resolve().parents[1]
 #: No question by name is longer; a pasted line of a log is.
 _LONGEST = 1000
 _BETWEEN = re.compile(r"[\s,;/&]+")
+#: As the fleet's reports name a finding.
+_FINDING = re.compile(r"[0-9a-f]{8}")
 _XID_NAME = re.compile(r"(s?xid)\b", re.IGNORECASE)
 _ONE_XID = re.compile(r"s?xid(?:[\s:#-]*\d{1,6})?", re.IGNORECASE)
 _FOLDERS = (_HERE / "docs", _HERE.parents[1] / "docs" / "checks")
@@ -92,6 +94,9 @@ def page(check: str) -> str:
             return text
         if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
             return page(judge)
+        if _FINDING.fullmatch(check) and not numbered(check):
+            raise UsageError(f"{check} is the id of a finding of the fleet, and no check or word; on the control node "
+                             "`tunecheck fleet -v` shows it, with what it means", Misuse.NO_SUCH)
         # "noacs": the value of a kernel parameter alone.
         if len(words := [each for each in NAMES if each.upper().partition("=")[2] == check.upper()]) == 1:
             return page(words[0])

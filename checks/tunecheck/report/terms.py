@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .fleet_words import FLEET_WORDS
+
 __all__ = ["NAMES", "numbered", "term"]
 
 _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
@@ -140,6 +142,7 @@ _TERMS = {
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
     "WARN": ("a verdict: the box works, and something costs speed, or may cost it later", "", ""),
     "FAIL": ("a verdict: the box is not what it should be", "The finding names the way to mend it.", ""),
+    **FLEET_WORDS,
 }
 NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
 

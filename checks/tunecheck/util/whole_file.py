@@ -13,7 +13,8 @@ from ..errors import Misuse, UsageError
 from .at_first_use import regex
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
-__all__ = ["PRIVATE", "check_replaceable", "check_writable", "emit", "free_name", "removed", "write_file", "written"]
+__all__ = ["PRIVATE", "age_of", "check_replaceable", "check_writable", "emit", "free_name", "removed", "write_file",
+           "written"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
@@ -63,7 +64,7 @@ def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = No
             stream.seek(max(0, target.stat().st_size - _PART))
             ours = is_recording(path) if is_recording else \
                 head.lstrip().startswith(_TEXTS) and _NAME in head + stream.read()
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(target.stat().st_mtime))
+        when = age_of(path)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -76,6 +77,17 @@ def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = No
     if is_recording:
         raise UsageError(f"{path}: holds the recording of {when}, and a recording is never replaced; choose another "
                          f"name, for example {free_name(path)}, or remove it first", Misuse.ALREADY)
+
+
+def age_of(path: str) -> str:
+    """Return when the file that a result replaces was written; "" where there is none, or nothing in it."""
+    target = Path(path)
+    try:
+        found = target.stat()
+    except OSError:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(found.st_mtime)) if found.st_size and not _special(target) \
+        else ""
 
 
 def free_name(path: str) -> str:

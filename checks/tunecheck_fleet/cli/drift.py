@@ -25,6 +25,8 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
     """Show what changed since a day (--since, 7 days ago), over all audits from then on: on all hosts, on one, or of
     one fact. No box is asked.
 
+    What is open from before is one line on a terminal, unless -v, --host or --fact asks for it; it counts all the same.
+
     Exit codes as those of audit."""
     from .. import lookup
     from ..focus import focus
@@ -43,4 +45,5 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
             lookup.fact(store, fact, host)
         audit = newest_with(store, host) if host is not None else newest_heard(store)[0]
         found = report(store, audit, options, host, any(wanted.values()))
-    finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing)
+    finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing,
+           changes=host is None and fact is None)

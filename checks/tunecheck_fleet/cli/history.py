@@ -31,6 +31,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
 
     from .. import lookup
     from ..outputs.rows import HistoryRow
+    from ..own_command import own_command
     from ..time_options import since as moment
     from .shared_options import check_list, opened
     from .shared_options import history as show
@@ -38,8 +39,9 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     check_list(json_to)
     if (host is None) == (gpu is None):
         raise UsageError("--host and --gpu exclude each other: drop one of them", Misuse.DOES_NOT_BELONG) if host else \
-            UsageError("whose history? Give a host, or a GPU by its serial number: `tunecheck history --host box1` or "
-                       "`tunecheck history --gpu 1650924012345`; `tunecheck fleet hosts` lists the hosts",
+            UsageError("whose history? Give a host, or a GPU by its serial number: "
+                       f"`{own_command('history --host box1')}` or `{own_command('history --gpu 1650924012345')}`; "
+                       f"`{own_command('fleet hosts')}` lists the hosts",
                        Misuse.LEFT_OUT)
     if gpu is not None:
         if fact is not None or since is not None:
@@ -56,15 +58,20 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
         lookup.host(store, host)
         if fact is not None and fact not in ("host.answer", "host.name", "host.key", "host.incident", "host."):
             lookup.fact(store, fact, host)
+        never = ""
         after = store.audit(begin).started if isinstance(begin, int) else begin
         spans = [span for span in store.history(host, fact, after)
                  if everything or fact is not None or not span.baseline]
         if fact is None or fact.startswith("host."):
-            presence = [span for span in store.presence(host) if (everything or not span.baseline)
+            spans_of_host = store.presence(host)
+            answers = [span.value for span in spans_of_host if span.fact == "host.answer"]
+            silent = not {"ok", "partial"} & set(answers)
+            never = lookup.never_answered(store, host) if silent else ""
+            presence = [span for span in spans_of_host if (everything or not span.baseline or silent)
                     and (after is None or span.since.seen_at >= after) and (fact is None or span.fact.startswith(fact))]
             spans = sorted([*spans, *presence], key=lambda span: span.since.seen)
     rows = [HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
-    show(f"{host}{f'  {fact}' if fact else ''}, oldest first", list(rows), json_to, "history",
-         lookup.no_values(fact or "", host, "nothing changed" + (
+    title = f"{host}{f'  {fact}' if fact else ''}, oldest first{f'; {never}' if never else ''}"
+    show(title, list(rows), json_to, "history", lookup.no_values(fact or "", host, "nothing changed" + (
              "" if everything else " (--all shows what it had from the beginning)")),
          host=host, fact=fact, since=since)

@@ -10,6 +10,7 @@ import click
 from tunecheck.errors import Misuse, UsageError
 
 from ..hooks import hooked
+from ..own_command import remember
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ _kept_in = click.option(
 @click.option("--client-ca", metavar="FILE", help="Ask hosts for a certificate of this authority; it names the host.")
 @click.option("--behind-proxy", is_flag=True, help="Something in front of it ends TLS: plain HTTP beyond loopback.")
 @click.option("-i", "--inventory", metavar="PATH", help="Judge each host by the box_spec that this inventory declares.")
-@click.option("--store", metavar="FILE|URL", envvar="TUNECHECK_STORE",
+@click.option("--store", metavar="FILE|URL", envvar="TUNECHECK_STORE", callback=remember,
               help="The history, as for tunecheck audit; default: $TUNECHECK_STORE, or the SQLite file.")
 @click.option("--window", default="1h", metavar="TIME",
               help="An audit is written when every host has pushed, or so long after the first; default: 1h.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 
+from ..own_command import own_command, remember
+
 if TYPE_CHECKING:
     from ..fleet_report import Decision, FleetReport
     from ..store import Store
@@ -17,9 +19,10 @@ __all__ = ["check_list", "check_places", "decided", "deciding", "finish", "histo
 
 _WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
           "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
-stored = click.option("--store", "store_url", metavar="FILE|URL", envvar="TUNECHECK_STORE", help=_WHERE)
+stored = click.option("--store", "store_url", metavar="FILE|URL", envvar="TUNECHECK_STORE", callback=remember,
+                      help=_WHERE)
 #: For a verb below another one that has looked into the environment already.
-stored_below = click.option("--store", "store_url", metavar="FILE|URL", help=_WHERE)
+stored_below = click.option("--store", "store_url", metavar="FILE|URL", callback=remember, help=_WHERE)
 #: What every verb that shows a list takes.
 listed = click.option("--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]",
                       help="Write JSON to FILE; without FILE to standard output, in place of the text.")
@@ -59,7 +62,8 @@ def opened(url: str | None) -> Store:
     if not store.audits(1):
         where = store.where
         store.close()
-        raise UsageError(f"the history ({where}) holds no audit yet; run: tunecheck audit -i INVENTORY", Misuse.EMPTY)
+        raise UsageError(f"the history ({where}) holds no audit yet; run: {own_command('audit -i INVENTORY')}",
+                         Misuse.EMPTY)
     return store
 
 
@@ -81,9 +85,9 @@ def check_list(json_to: str | None) -> None:
 
 
 def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fail_on: tuple[str, ...],
-           max_missing: str, then: Callable[[], list[str]] = list) -> NoReturn:
+           max_missing: str, then: Callable[[], list[str]] = list, changes: bool = False) -> NoReturn:
     """Show the report, write its outputs, and leave with its exit code. ``then``: what else is to be done once they
-    are written; its notes stand behind the others."""
+    are written; its notes stand behind the others. ``changes``: as in terminal()."""
     from tunecheck.app.write_reports import emit_report
     from tunecheck.report.exporters import to_standard_output
     from tunecheck.report.style import style_for
@@ -98,7 +102,7 @@ def finish(report: FleetReport, wanted: dict[str, str | None], verbose: bool, fa
     else:
         from ..outputs.terminal import terminal
 
-        text = terminal(report, style_for(sys.stdout), verbose)
+        text = terminal(report, style_for(sys.stdout), verbose, changes=changes)
     emit_report(text, lambda: [*write_outputs(wanted, report), *then()], alone is not None)
     raise SystemExit(code)
 

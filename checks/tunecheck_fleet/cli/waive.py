@@ -108,14 +108,15 @@ def _add(store: Store, fact: str | None, host: str | None, group: str | None, va
     from tunecheck.errors import Misuse, UsageError
 
     from .. import lookup
+    from ..own_command import own_command
     from ..store import canonical
     from ..time_options import later
 
     missing = [name for name, given in (("FACT", fact), ("--host or --group", host or group), ("--until", until),
                                         ("--reason", (reason or "").strip())) if not given]
     if missing or fact is None or until is None or reason is None:
-        raise UsageError(f"a waiver needs {' and '.join(missing)}; as in: tunecheck waive gpu.vbios --host gpu1 "
-                         "--until 30d --reason 'RMA ordered'", Misuse.LEFT_OUT)
+        example = own_command("waive gpu.vbios --host gpu1 --until 30d --reason 'RMA ordered'")
+        raise UsageError(f"a waiver needs {' and '.join(missing)}; as in: {example}", Misuse.LEFT_OUT)
     if host is not None and not set(host) & set("*?["):
         lookup.host(store, host)
     if group is not None and not set(group) & set("*?["):

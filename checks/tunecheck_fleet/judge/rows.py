@@ -13,6 +13,7 @@ from tunecheck.model.command import Command, limited
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
+from ..own_command import own_command
 from .view import canon
 
 __all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]
@@ -133,7 +134,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         if len({row.remedy for row in pile}) > 1 else set()
     if others:
         remedy = (f"{remedy or 'no fix is known'} (for {first.host}; {len(others)} of these hosts "
-                  f"ha{'ve' if len(others) > 1 else 's'} another: tunecheck drift --host HOST)")
+                  f"ha{'ve' if len(others) > 1 else 's'} another: {own_command('drift --host HOST')})")
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,

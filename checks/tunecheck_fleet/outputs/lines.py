@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from tunecheck.report.style import Style, safe, unbroken, wrap
 
-__all__ = ["INDENT", "cut", "entry", "marked", "short"]
+__all__ = ["CUT", "INDENT", "cut", "entry", "marked", "short"]
 
 #: What stands behind a mark begins here.
 INDENT = 9
+#: So much of a line that is cut its dots take.
+CUT = 3
 _COLOURS = {"HIGH": "31;1", "MEDIUM": "33", "LOW": "36", "SPLIT": "35", "INCOMPLETE": "35", "STANDING": "2",
             "WAIVED": "2", "APPROVED": "2", "NEXT": "36", "NOTE": "36", "RESOLVED": "32", "CLEAN": "32;1",
             "DRIFT": "31;1", "UNKNOWN": "35;1"}
@@ -41,7 +43,7 @@ def short(mark: str, parts: list[str], style: Style, first: str = "") -> list[st
 
 
 def cut(line: str, style: Style) -> str:
-    return line if len(line) <= style.width else f"{line[:max(1, style.width - 3)]}..."
+    return line if len(line) <= style.width else f"{line[:max(1, style.width - CUT)]}..."
 
 
 def marked(line: str, mark: str) -> str:

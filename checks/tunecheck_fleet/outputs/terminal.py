@@ -7,14 +7,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tunecheck.report.style import Style, safe
+from tunecheck.report.style import Style, safe, wrap
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
-from ..fleet_report import FleetReport, HostRow, Split
+from ..fleet_report import Cause, FleetReport, HostRow, Split
+from ..judge.rows import RANK
 from ..judge.verdict import outcome
+from ..own_command import own_command
 from . import entry_words as words
-from .lines import INDENT, cut, entry, marked, short
+from .lines import CUT, INDENT, cut, entry, marked, short
 from .text import (
     NOT_DRIFT,
     OPEN,
@@ -43,27 +45,31 @@ _QUIET = ("standing", "intended", "approved")
 #: four lines, and whatever is not drift in one, of which it lists so many.
 _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
+#: On a narrower terminal the host and the cause stand first in a line.
+_WIDE = 80
 #: Checks that are named where many could not be judged.
 _NAMED = 6
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
 
 
-def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None) -> str:
+def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None,
+             changes: bool = False) -> str:
     """The whole report as text, ending in a newline. The causes stand as the judge ranked them. ``now``: seconds since
-    1970 that "2 h ago" counts from."""
+    1970 that "2 h ago" counts from. ``changes``: on a terminal what is known from before is one line without -v."""
     now = time.time() if now is None else now
     # With -v every cause stands for itself.
     findings = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
-    lines = _page(report, findings, style, verbose, now)
+    changes = changes and style.width > 0 and not verbose
+    lines = _page(report, findings, style, verbose, now, changes=changes)
     for rest in _REST if many else ():
         if len(lines) > _PAGE:
-            lines = _page(report, findings, style, verbose, now, rest)
+            lines = _page(report, findings, style, verbose, now, rest, changes)
     return "\n".join(lines) + "\n"
 
 
 def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose: bool, now: float,
-          rest: int = 0) -> list[str]:
+          rest: int = 0, changes: bool = False) -> list[str]:
     """``rest``: in few lines, with so many of what is not drift; 0: as long as it is."""
     audit, tight = report.audit, rest > 0
     one = short if tight else entry
@@ -78,7 +84,8 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     lines += ["", *entry("", [f"CAUSES  {_summary(findings)}"], style)]
     splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
     for part, section, most in (
-            *(("news" if word in _NEWS else "open", _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
+            *(("news" if word in _NEWS else "open", _older(kinds.get(word, []), style) if changes and word == "known"
+               else _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
               for word in OPEN),
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
             ("rest", list(_incomplete(report, style, verbose, one)), rest),
@@ -132,18 +139,29 @@ def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
-        first = next((each.lead for each in findings if kind(each.lead) == word and each.lead.id), None)
-        if first is None:
+        there = [each.lead for each in findings if kind(each.lead) == word and each.lead.id]
+        if not there:
             continue
-        hosts = first.new_hosts or first.hosts
+        first = min(there, key=_weight)
+        host = min(first.new_hosts or first.hosts, key=lambda name: [*sorted(
+            _weight(each) for each in report.drift if name in each.hosts), _NOTHING])
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
-        command = f"tunecheck drift --host {hosts[0]} -v"
+        command = own_command(f"drift --host {host} -v")
         if word != "known" or first.authority in ("desired", "identity"):
             return command, [command]
-        command = f"tunecheck approve {first.id} --note WHY"
+        command = own_command(f"approve {first.id} --note WHY")
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
     return "", []
+
+
+#: What stands behind the causes of a host, so that of two lists the longer one is heavier.
+_NOTHING = (len(RANK), True)
+
+
+def _weight(cause: Cause) -> tuple[int, bool]:
+    """The heavier it is, the less: what failed before what only warns."""
+    return RANK[cause.severity], cause.outcome == "warn"
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
@@ -167,6 +185,16 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
             else _cause(each, style, verbose, now) for each in findings]
 
 
+def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
+    """What did not change lately, in one line, and which command shows it."""
+    if not findings:
+        return []
+    hosts = words.plural(len({host for each in findings for host in each.lead.hosts}), "host")
+    command = own_command("fleet")
+    said = f"{words.plural(len(findings), 'cause')} on {hosts} from before (-v lists them, and so does: {command})"
+    return [entry("KNOWN", [said], style, commands=[command])]
+
+
 def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     """What is open since an earlier night, or over, in one line."""
     cause = finding.lead
@@ -176,10 +204,16 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
         cause.acknowledged else ""
     about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
              *([words.age(cause, now)] if word != "resolved" and cause.since is not None else [])]
-    line = safe(f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}{', '.join(about)}"
-                f"{'  ' if about else ''}{titled(cause)} on {fold(cause.hosts, 30)} ({cause.group}): {change(cause)}")
-    line = cut(line, style)
-    return [marked(line, mark) if style.colour else line]
+    head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
+    hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
+    told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
+    line = safe(f"{told} ({cause.group}): {change(cause)}")
+    if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # neither host nor cause is ever cut off
+        told = f"{head}{hosts}: {titled(cause)}"
+        line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
+    fits = len(safe(told)) + CUT <= style.width
+    lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
+    return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
 
 
 def _four(finding: Entry, style: Style, now: float) -> list[str]:
@@ -196,7 +230,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: tunecheck drift --host {cause.hosts[0]} -v says how"
+        last = f"fix: {own_command(f'drift --host {cause.hosts[0]} -v')} says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]

@@ -16,6 +16,7 @@ from tunecheck import __version__
 from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
+from ..own_command import own_command
 from ..scope import without_limit
 from .claims import settle
 from .open_history import Open
@@ -151,7 +152,7 @@ def head(store: OpenHistory, audit_id: int | None) -> AuditHead:
     if row is not None:
         return _head(row)
     if audit_id is None:
-        raise UsageError(f"{store.where}: holds no audit yet; run: tunecheck audit -i INVENTORY", Misuse.EMPTY)
+        raise UsageError(f"{store.where}: holds no audit yet; run: {own_command('audit -i INVENTORY')}", Misuse.EMPTY)
     raise _nothing(audit_id)
 
 
@@ -182,7 +183,7 @@ def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:
 
 
 def _nothing(audit_id: int) -> UsageError:
-    return UsageError(f"there is no audit #{audit_id} in this history; `tunecheck fleet` names the newest",
+    return UsageError(f"there is no audit #{audit_id} in this history; `{own_command('fleet')}` names the newest",
                       Misuse.NO_SUCH)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from tunecheck.errors import CONTROL_NODE, Flaw, Misuse, UsageError
 
+from ..own_command import own_command
 from .compiled_statements import Hot
 from .db_errors import Trouble, refusal
 from .schema import make
@@ -138,7 +139,8 @@ class Database:
                 raise UsageError(f"{self.where}: is the database of something else (it has the table "
                                  f"{min(tables)!r}); name a file or database for tunecheck alone", Flaw.OTHER_KIND)
             if not create:
-                raise UsageError(f"{self.where}: holds no history yet; run: tunecheck audit", Misuse.NOT_THERE)
+                raise UsageError(f"{self.where}: holds no history yet; run: {own_command('audit -i INVENTORY')}",
+                                 Misuse.NOT_THERE)
             return None
         version = str(connection.execute(select(schema_version.c.version_num)).scalar())
         if version > HEAD:
@@ -190,7 +192,8 @@ def _place(file: Path, create: bool) -> None:
     try:
         if not file.exists():
             if not create:
-                raise UsageError(f"{file}: there is no history yet; run: tunecheck audit", Misuse.NOT_THERE)
+                raise UsageError(f"{file}: there is no history yet; run: {own_command('audit -i INVENTORY')}",
+                                 Misuse.NOT_THERE)
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         elif not file.is_file():

@@ -13,6 +13,7 @@ from sqlalchemy import Row, delete, insert, or_, select, update
 from tunecheck.errors import Misuse, UsageError
 
 from ..fleet_report import Decision
+from ..own_command import own_command
 from .rows import Decided
 from .sanitize import plain
 from .schema import decided, decision, host, told
@@ -49,7 +50,7 @@ def end(store: OpenHistory, number: int) -> Decision:
             decision.c.id == number, decision.c.ended.is_(None), decision.c.finding != "")
             .values(ended=store.clock()).returning(decision)).first()
     if row is None:
-        raise UsageError(f"there is no decision {number} that holds; `tunecheck approve --list` shows them",
+        raise UsageError(f"there is no decision {number} that holds; `{own_command('approve --list')}` shows them",
                          Misuse.NO_SUCH)
     return _decision(row)
 

@@ -14,6 +14,7 @@ from tunecheck.model.command import Command
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..model import Problem
+from ..own_command import own_command
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
 from .claims import last_answered
@@ -131,7 +132,7 @@ def find(store: OpenHistory, connection: Connection, name: str) -> Row[Any]:
     names = connection.execute(select(host.c.name)).scalars().all()
     near = nearest(name, names, 3)
     raise UsageError(f"there is no host {name!r} in this history" + (f"; {did_you_mean(near, ', ')}" if near else
-                     f"; it knows {len(names)} hosts, `tunecheck fleet` lists them"), Misuse.NO_SUCH)
+                     f"; it knows {len(names)} hosts, `{own_command('fleet hosts')}` lists them"), Misuse.NO_SUCH)
 
 
 def newest_document(store: OpenHistory, name: str) -> bytes:

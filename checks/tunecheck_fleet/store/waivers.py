@@ -11,6 +11,7 @@ from sqlalchemy import Row, delete, insert, or_, select, update
 
 from tunecheck.errors import Misuse, UsageError
 
+from ..own_command import own_command
 from .rows import Waiver
 from .sanitize import canonical, plain
 from .schema import waiver
@@ -57,7 +58,7 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
         if there is not None:
             end = "for good" if there.until is None else f"until {_day(there.until)}"
             raise UsageError(f"waiver {there.id} says that already, {end}, by {there.author}: {there.reason[:120]}; to "
-                             f"change it, take it away first: tunecheck waive --end {there.id}", Misuse.ALREADY)
+                             f"change it, take it away first: {own_command(f'waive --end {there.id}')}", Misuse.ALREADY)
         return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
 
 
@@ -65,7 +66,7 @@ def unwaive(store: OpenHistory, waiver_id: int) -> Waiver:
     with store.turn, store.db.write() as connection:
         row = connection.execute(delete(waiver).where(waiver.c.id == waiver_id).returning(waiver)).first()
     if row is None:
-        raise UsageError(f"there is no waiver {waiver_id}; `tunecheck waive --list` shows them", Misuse.NO_SUCH)
+        raise UsageError(f"there is no waiver {waiver_id}; `{own_command('waive --list')}` shows them", Misuse.NO_SUCH)
     return _waiver(row)
 
 

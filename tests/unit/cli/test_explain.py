@@ -7,20 +7,40 @@ import re
 import pytest
 from click import Context
 from click.testing import CliRunner
+from tests.unit.cli.carried import ROOT
 
 from tunecheck.cli.main import cli
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.model.finding import OUTCOMES
 from tunecheck.parsers.nvidia.xid_catalog import CATALOG, DATE
 from tunecheck.report.check_pages import asked_for, page
+from tunecheck.report.fleet_words import FLEET_WORDS
 from tunecheck.report.page import rendered
 from tunecheck.report.sentences import MESSAGES, check_of_sentence
 from tunecheck.report.style import Style
 from tunecheck.report.terms import NAMES, term
 from tunecheck.rules.index import CHECKS
 from tunecheck.util.suggestions import nearest
+from tunecheck_fleet.outputs.text import STATUSES
 
 IDS = tuple(check.id for check in CHECKS)
+
+
+def test_words_of_the_fleets_report_have_pages_and_hide_no_code() -> None:
+    for word in ("partial", "incomplete", "split", "standing"):
+        assert word.upper() in FLEET_WORDS and "fleet's report" in page(word)
+    codes = {code for check in CHECKS for code in check.codes}
+    assert not {word.lower() for word in FLEET_WORDS} & codes
+    assert {word.lower() for word in FLEET_WORDS} <= set(re.findall(
+        r"[a-z]+", (ROOT / "docs/fleet-outputs.md").read_text().lower() + (ROOT / "docs/fleet.md").read_text().lower()
+        + " ".join(STATUSES)))
+
+
+@pytest.mark.parametrize("name", ["74cd874e", "12345678"])
+def test_the_id_of_a_finding_is_told_as_one(name: str) -> None:
+    with pytest.raises(UsageError) as told:
+        page(name)
+    assert told.value.flaw is Misuse.NO_SUCH and name in str(told.value) and "`tunecheck fleet -v`" in str(told.value)
 
 
 def words(text: str) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli.carried import Fleet, box, naming, reason, statuses
+from tests.unit.cli.carried import ROOT, Fleet, box, naming, reason, statuses
 
 from tunecheck.errors import Misuse
 from tunecheck_fleet.folder import MAX_AGE_S
@@ -57,6 +58,29 @@ def test_files_that_are_not_read_are_named(fleet: Fleet) -> None:
     assert code == 0 and naming(document["notes"], "4", "boxes", "gpu7.json.gz", "gpu8", "gpu9.tar.zst",
                                 "dc1/rack1/gpu6.json")
     assert not [note for note in document["notes"] if ".hidden" in note]
+    assert naming(document["notes"], "tunecheck", "snapshot --from boxes/gpu9.tar.zst --json boxes/gpu9.json")
+
+
+@pytest.mark.parametrize("name", ["gpu1.tar.zst", "rack 1/gpu1.tar.zst"])
+def test_a_folder_of_recordings_alone_says_how_they_become_snapshots(fleet: Fleet, name: str) -> None:
+    """What it says can be pasted, and the audit then has the host."""
+    for each in fleet.files.iterdir():
+        each.unlink()
+    recording = fleet.files / name
+    recording.parent.mkdir(exist_ok=True)
+    recording.write_bytes((ROOT / "tests/fixtures/h200-2gpu-vm.tar.zst").read_bytes())
+    flaw, said = fleet.refused("audit", "--from", "boxes")
+    assert flaw is Misuse.EMPTY and "HOST.json" not in said
+    command = shlex.split(said.partition("make it: tunecheck ")[2])
+    assert command[:2] == ["snapshot", "--from"] and fleet.run(*command)[0] == 0
+    assert list(statuses(fleet.seen()[1])) == ["gpu1"]
+    other = fleet.folder / "other"
+    other.mkdir()
+    (other / "notes.json").write_text("{}")
+    (other / "gpu2.tar.zst").write_text("x")
+    (other / "gpu3.tar.zst").write_text("x")
+    flaw, said = fleet.refused("audit", "--from", "other")
+    assert flaw is Misuse.EMPTY and "--from other/gpu2.tar.zst --json other/gpu2.json, and the same for 1 more" in said
 
 
 def test_an_old_snapshot_is_incomplete_and_its_age_is_said(fleet: Fleet) -> None:

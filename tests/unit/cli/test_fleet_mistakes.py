@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ MISTAKES: list[tuple[tuple[str, ...], Misuse | None, tuple[str, ...]]] = [
     (("approve", "12345678"), Misuse.NO_SUCH, ("'12345678'", "`tunecheck fleet`")),
     (("approve", "--end", "3"), Misuse.NO_SUCH, ("3", "--list")),
     (("acknowledge", "12345678", "--owner", "ann"), Misuse.NO_SUCH, ("'12345678'",)),
-    (("history",), Misuse.LEFT_OUT, ("--host HOST", "--gpu SERIAL")),
+    (("history",), Misuse.LEFT_OUT, ("--host box1", "--gpu 1650924012345")),
     (("history", "--gpu", "1324", "--fact", "gpu.serials"), Misuse.DOES_NOT_BELONG, ("--fact", "--since", "--host")),
     (("fleet", "--webhook", "http://example.org/"), Misuse.NOT_ENCRYPTED, ("http://example.org",)),
     (("fleet", "--link", "fleet.html"), Misuse.MALFORMED, ("fleet.html", "https://host/path")),
@@ -111,6 +112,35 @@ def test_a_folder_of_other_files_is_no_audit(fleet: Fleet, content: bytes, begun
     fleet.put(1)
     fleet.audit()
     assert fleet.run(*command)[0] != 0 and len(_audits(fleet)) == begun + 2
+
+
+@pytest.mark.parametrize(("name", "first"), [
+    ("driver.version", "of the same family: driver.loaded,"), ("kernel.release", "of the same family: kernel.running,"),
+    ("driver", "driver. means all of that family:"), ("gpu.vbois", "did you mean gpu.vbios?"),
+    ("Kernel.Running", "did you mean kernel.running?"), ("zzz", "facts and families are: acs.")])
+@pytest.mark.parametrize("verb", ["blame NAME --host gpu3", "history --host gpu3 --fact NAME", "drift --fact NAME",
+                                  "waive NAME --host gpu3 --until 1d --reason x"])
+def test_an_unknown_fact_is_told_those_of_its_family_first(drifted: Fleet, verb: str, name: str, first: str) -> None:
+    flaw, said = drifted.refused(*verb.replace("NAME", name).split())
+    assert flaw is Misuse.NO_SUCH and "docs/facts.md" in said
+    assert first in said or (verb.startswith("waive") and name == "zzz"), said
+
+
+def test_the_history_of_a_host_that_never_answered_says_how_it_answered(fleet: Fleet) -> None:
+    """In words, with the reason of its newest audit; and as rows, which JSON has too."""
+    fleet.put(1)
+    (fleet.files / "gpu2.json").write_bytes(b"")
+    fleet.audit()
+    fleet.audit()
+    code, out, _ = fleet.run("history", "--host", "gpu2")
+    assert code == 0 and "never answered yet (#2: not a usable snapshot" in " ".join(out.split())
+    assert "host.answer: garbled" in out and "nothing changed" not in out
+    (only,) = json.loads(fleet.run("history", "--host", "gpu2", "--json")[1])["rows"]
+    assert (only["fact"], only["value"]) == ("host.answer", "garbled")
+    _, out, _ = fleet.run("history", "--host", "gpu1")
+    assert "never" not in out and "nothing changed" in out
+    flaw, said = fleet.refused("blame", "driver.loaded", "--host", "gpu2")
+    assert flaw is Misuse.NO_SUCH and "gpu2 never answered yet (#2: not a usable snapshot" in said
 
 
 def _audits(fleet: Fleet) -> list[int]:

@@ -39,6 +39,14 @@ def test_every_verb_is_in_one_group() -> None:
     assert sorted(verb for _, verbs in GROUPS for verb in verbs) == VERBS
 
 
+def test_what_acts_on_a_box_stands_below_no_control_node() -> None:
+    """`push` writes to /var/lib/tunecheck of the machine that it runs on, and its line says so."""
+    (heading,) = [heading for heading, verbs in GROUPS if "push" in verbs]
+    assert "control node" not in heading
+    line = CliRunner().invoke(cli, ["--help"]).output.partition("\n  push")[2].partition("\n")[0]
+    assert "/var/lib/tunecheck" in line
+
+
 def test_help_fits_and_cuts_nothing() -> None:
     shown = CliRunner().invoke(cli, ["--help"], terminal_width=80).stdout
     assert "..." not in shown.partition("\n\n")[2] and max(map(len, shown.splitlines())) <= 80

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import time
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,15 @@ def test_a_file_of_somebody_else_is_not_replaced_and_our_own_is(machine: Machine
     for _ in range(1 if args[-1] in ("-o", "--record") else 2):
         assert not isinstance(CliRunner().invoke(cli, [*args, "x"]).exception, UsageError)
         assert Path("x").stat().st_size
+
+
+def test_a_snapshot_says_what_it_replaces(machine: Machine) -> None:
+    assert "replaces" not in _run("snapshot", "--json", "box.json").stderr
+    os.utime("box.json", (1767225600, 1767225600))
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(1767225600))
+    assert f"box.json (replaces the file of {when})" in _run("snapshot", "--json", "box.json").stderr
+    Path("empty.json").write_text("")       # as mktemp leaves it
+    assert "replaces" not in _run("snapshot", "--json", "empty.json").stderr
 
 
 def test_since_says_where_nothing_is_compared(machine: Machine) -> None:

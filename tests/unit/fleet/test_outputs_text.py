@@ -256,6 +256,42 @@ def test_eleven_open_events_and_three_new_ones_are_a_page_of_forty_lines(width: 
     assert all(whole.count(f"over.{number}") for number in range(5)) and whole.count("a note") == 5
 
 
+@pytest.mark.parametrize("width", [40, 50, 60, 72, 80, 100])
+def test_every_line_of_what_is_known_tells_host_and_cause(width: int) -> None:
+    facts = ("gpu.count", "kernel.cmdline.iommu", "module.parameter.nvidia-uvm.uvm_disable_hmm", "driver-held")
+    old = [cause(authority="majority", fact=fact, hosts=(f"gpu{at:03d}",), state="known", since=since(350, 349),
+                 id=f"0000000{at}") for at, fact in enumerate(facts)]
+    lines = terminal(report(causes=old), Style(width), now=NOW).splitlines()
+    assert max(len(line) for line in lines) <= width
+    text = "".join(line.strip() for line in lines)
+    for at, fact in enumerate(facts):
+        own = text.partition(f"0000000{at}")[2].partition("HIGH")[0]
+        assert f"gpu{at:03d}" in own and fact in own, text
+
+
+def test_what_changed_is_shown_without_what_is_known_from_before() -> None:
+    """On a terminal alone: a pipe and -v have it whole."""
+    made = report(causes=(cause(id="11111111"), cause(fact="smt", state="known", hosts=("gpu007", "gpu008")),
+                          cause(fact="gpu.vbios", state="known", hosts=("gpu007",), authority="majority")))
+    text = " ".join(terminal(made, Style(80), now=NOW, changes=True).split())
+    assert "KNOWN 2 causes on 2 hosts from before (-v lists them, and so does: tunecheck fleet)" in text
+    assert "gpu007" not in text and "kernel.cmdline.iommu" in text and "CAUSES 1 new, 2 known" in text
+    assert "DRIFT: 3 causes" in text
+    for style, verbose in ((Style(0), False), (Style(80), True)):
+        assert terminal(made, style, verbose, now=NOW, changes=True) == terminal(made, style, verbose, now=NOW)
+
+
+def test_the_next_step_is_about_the_host_that_is_worst() -> None:
+    """What fails before what only warns, and of the hosts of one cause the one that has more."""
+    both = {"authority": "desired", "fix": "none", "hosts": ("able", "lost")}
+    warns = cause(**both, fact="pcie-errors", outcome="warn", id="11111111")
+    fails = cause(**both, fact="driver-loaded", outcome="fail", id="22222222")
+    gone = cause(**{**both, "hosts": ("lost",)}, fact="gpu-fallen-off", outcome="fail", id="33333333")
+    for causes in ((warns, gone), (warns, fails, gone), (fails, gone)):
+        text = terminal(report(causes=causes), Style(80), now=NOW)
+        assert "NEXT     tunecheck drift --host lost -v\n" in text, text
+
+
 def test_what_nobody_could_judge_is_one_line_on_a_terminal_and_whole_elsewhere() -> None:
     """A text that somebody pasted leaves some forty checks open; what was seen stands above them."""
     unread = [cause(fact=f"check-{number}", severity="low", outcome="unknown", hosts=("gpu1",), state="new")
