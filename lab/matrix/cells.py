@@ -27,7 +27,7 @@ class Cell:
     what: str
     firmware: str = "bios"
     layer: recipe.Layer | None = None
-    all: str = boot_files.with_esp(boot_files.GRUB)
+    all: str = boot_files.with_esp(boot_files.GRUB) + "; " + boot_files.GRUB_ENVIRONMENT
     default: str = boot_files.GRUB_DEFAULT
     trial: bool = True
 

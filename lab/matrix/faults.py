@@ -134,6 +134,6 @@ def _returns(bench: Bench, name: str, play: Play) -> dict[str, Any]:
         found["said"] = sentence(text, fault.said or "trial boot failed")
     if bench.default() != play.default:
         raise MissedError("what the default entry boots has changed")
-    if fault.attended and (changed := sorted(set(bench.settled.splitlines()) ^ set(bench.all().splitlines()))):
+    if fault.attended and (changed := bench.changed()):
         raise MissedError(f"boot files have changed: {changed}")
     return found

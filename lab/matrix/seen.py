@@ -75,6 +75,11 @@ class Bench:
     def default(self) -> str:
         return self.box.ssh(self.cell.default, timeout=900)
 
+    def changed(self) -> list[str]:
+        """What differs from ``settled``. Of GRUB's environment what it says counts, not its bytes."""
+        differ = set(self.settled.splitlines()) ^ set(self.all().splitlines())
+        return sorted(line for line in differ if not line.endswith(" boot/grub/grubenv"))
+
     def ours(self) -> str:
         """Our files, asked where a refusal has to leave none: it takes long."""
         return "" if self.cell.trial else self.box.ssh(_OURS, timeout=900)

@@ -3,11 +3,14 @@ default entry alone loads. Two outputs that are equal are a box that boots the s
 
 from __future__ import annotations
 
-__all__ = ["GRUB", "GRUB_DEFAULT", "SYSTEMD_BOOT", "SYSTEMD_BOOT_ARMED", "SYSTEMD_BOOT_DEFAULT", "with_esp"]
+__all__ = ["GRUB", "GRUB_DEFAULT", "GRUB_ENVIRONMENT", "SYSTEMD_BOOT", "SYSTEMD_BOOT_ARMED", "SYSTEMD_BOOT_DEFAULT",
+           "with_esp"]
 
 #: All that firmware, shim and GRUB read, the firmware's own boot entries, and what update-grub reads.
 GRUB = ("cd / && find boot etc/default/grub* etc/grub.d etc/modprobe.d -type f | sort | xargs sha256sum; "
         "cd /sys/firmware/efi/efivars && sha256sum Boot0* BootOrder-*; ls -d BootNext-*; true")
+#: GRUB's environment; of an order for one boot that it took GRUB leaves an empty one, until a rollback.
+GRUB_ENVIRONMENT = "grub-editenv list | grep -v '^next_entry=$'; true"
 #: What its default entry loads, the entry, and what the next update-grub makes it of.
 GRUB_DEFAULT = ("sha256sum /boot/vmlinuz-* /boot/initrd.img-* /etc/default/grub /etc/default/grub.d/*; "
                 "sed -n '/^menuentry/,/^}/{p;/^}/q}' /boot/grub/grub.cfg; cat /etc/modprobe.d/* | sha256sum")

@@ -33,6 +33,18 @@ def test_only_a_proven_configuration_counts_and_no_trial_does(line: str, good: b
     assert bench.on_proven() is good
 
 
+@pytest.mark.parametrize(("after", "changed"), [
+    ("1  boot/vmlinuz\n3  boot/grub/grubenv", []),
+    ("2  boot/vmlinuz\n2  boot/grub/grubenv", ["1  boot/vmlinuz", "2  boot/vmlinuz"]),
+    ("1  boot/vmlinuz\n3  boot/grub/grubenv\nnext_entry=trial", ["next_entry=trial"])])
+def test_of_grubs_environment_what_it_says_counts(
+    monkeypatch: pytest.MonkeyPatch, after: str, changed: list[str],
+) -> None:  # fmt: skip
+    bench = Bench(_Box(""), cell=None, settled="1  boot/vmlinuz\n2  boot/grub/grubenv")  # type: ignore[arg-type]
+    monkeypatch.setattr(bench, "all", lambda: after)
+    assert bench.changed() == changed
+
+
 @pytest.mark.parametrize(("output", "words", "said"), [
     ("fatal: [lab]: FAILED! =>\n  msg: |-\n    trial boot failed: the box came back on its old boot entry (boot 1),\n"
      "    because it did not. Nothing was committed.", "trial boot failed",
