@@ -98,7 +98,8 @@ def test_no_reset_is_asked_for_where_the_driver_asks_for_a_reboot() -> None:
         assert any("--gpu-reset" in each.argv for each in found.remedy.commands) is resets
 
 
-@pytest.mark.parametrize(("heat", "raises"), [({}, True), ({"temperature_c": 95}, False), ({"clocks_event_reasons": 64}, False)])
+@pytest.mark.parametrize(("heat", "raises"), [
+    ({}, True), ({"temperature_c": 95}, False), ({"clocks_event_reasons": 64}, False)])
 def test_no_more_power_is_asked_for_where_a_gpu_is_hot(heat: dict[str, int], raises: bool) -> None:
     data = {"nvml": {0: {"power_limit_mw": 450000, "power_limit_enforced_mw": 450000, **heat}}}
     findings = judge(Case(gather(build(data), None, True), None, False, None, None), "preflight")
