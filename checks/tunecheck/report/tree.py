@@ -33,11 +33,11 @@ def tree_lines(topology: Topology, unicode: bool) -> list[str]:
 def none_found(topology: Topology) -> str:
     """Return that no accelerator was found, and which ones of other makers were; or that it is not known, where the
     tree may be larger than what is here."""
-    beside = others_text(topology)
+    if beside := others_text(topology):
+        return f"no NVIDIA GPU found, but {beside}; {ONLY_NVIDIA}"
     if topology.doubt:
-        seen = f"no NVIDIA GPU, but {beside}" if beside else "no accelerator"
-        return f"{seen} in what is here; whether there is one is not known: {topology.doubt}"
-    return f"no NVIDIA GPU found, but {beside}; {ONLY_NVIDIA}" if beside else "no accelerator found"
+        return f"no accelerator in what is here; whether there is one is not known: {topology.doubt}"
+    return "no accelerator found"
 
 
 def besides(topology: Topology) -> list[str]:
