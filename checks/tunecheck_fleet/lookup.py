@@ -58,7 +58,7 @@ def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = (
     if name.endswith(".") and any(each.startswith(name) for each in known):
         return name
     where = f" of {on}" if on is not None else ""
-    meant = _fact_meant(name, known - {KEY}) if len(known) > 1 or on is None else f"{on} {never_answered(store, on)}"
+    meant = _fact_meant(name, known) if len(known) > 1 or on is None else f"{on} {never_answered(store, on)}"
     raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {meant}", Misuse.NO_SUCH)
 
 
