@@ -28,11 +28,14 @@ _CUT_OFF = (Absence.CUT_OFF, Absence.TIMED_OUT)
 #: What every board tells or does not have. An error in place of one of them may be a sensor; of two, the board is ill.
 _VITAL = ("name", "persistence", "pstate", "temperature_c", "power_draw_mw", "memory_used_mib", "clock_sm_mhz",
           "utilization_gpu", "fan_percent")
+#: One error in place of one of these is no sensor, and says little; beside another error it is of the same illness.
+_BESIDE = ("memory_total_mib", "power_limit_mw", "ecc_mode", "mig_mode", "compute_mode")
 
 
 #: As nvidia-smi and its users call them; the rest are words already.
 _NAMES = {"pstate": "performance state", "temperature_c": "temperature", "power_draw_mw": "power draw",
-          "memory_used_mib": "memory used", "clock_sm_mhz": "SM clock", "utilization_gpu": "utilization",
+          "memory_used_mib": "memory used", "memory_total_mib": "memory size", "board": "values",
+          "clock_sm_mhz": "SM clock", "utilization_gpu": "utilization",
           "fan_percent": "fan", "persistence": "persistence mode", "power_limit_mw": "power limit",
           "power_limit_enforced_mw": "enforced power limit", "bar1_total_mib": "BAR1 size", "mig_mode": "MIG mode",
           "ecc_mode": "ECC mode", "ecc_pending": "ECC mode after a reset",
@@ -85,7 +88,19 @@ class Gpu:
     @cached_property
     def refused(self) -> tuple[str, ...]:
         """The vital values in whose place NVML gave an error, "not supported" aside."""
-        return tuple(key for key in _VITAL if key not in self.values and self.fact(key).absence is Absence.FAILED)
+        return self._failed(_VITAL)
+
+    @cached_property
+    def ill(self) -> tuple[str, ...]:
+        """The values in whose place NVML gave an error, where they are several or a text says it of the whole board;
+        empty for a board that answers, but for one value perhaps."""
+        failed = self._failed((*_VITAL, *_BESIDE))
+        if self.fact("board").absence is Absence.FAILED:
+            return failed or ("board",)
+        return failed if len(failed) > 1 else ()
+
+    def _failed(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(key for key in keys if key not in self.values and self.fact(key).absence is Absence.FAILED)
 
 
 @dataclass(frozen=True)
@@ -124,9 +139,9 @@ class Nvml:
                  if (why := next((each for each in map(nvml_reason, gpu.errors.values())
                                   if each.absence is Absence.LOST or cut_off(each)), None))]
         known = {who for who, _, _ in found}
-        found += [(gpu.bdf, Absence.FAILED.because(f"{shown_error(gpu.errors[gpu.refused[0]])} in place of "
-                                                   f"{', '.join(name_of(key) for key in gpu.refused)}"), False)
-                  for gpu in self.gpus if len(gpu.refused) > 1 and gpu.bdf not in known]
+        found += [(gpu.bdf, Absence.FAILED.because(f"{shown_error(gpu.errors[gpu.ill[0]])} in place of "
+                                                   f"{', '.join(name_of(key) for key in gpu.ill)}"), False)
+                  for gpu in self.gpus if gpu.ill and gpu.bdf not in known]
         boards = [(who, nvml_reason(error)) for who, error in self.errors.items() if who.startswith("gpu ")]
         return found + [(who, why, why.absence is Absence.LOST) for who, why in boards]
 

@@ -14,12 +14,12 @@ __all__ = ["contradiction", "document_of", "elsewhere"]
 
 def document_of(texts: Texts) -> dict[str, Any] | None:
     """Return the NVML document, of two values the worse one. None where no text names a GPU."""
-    from ...parsers.nvidia.smi_merge import document  # start-up time
+    from ...parsers.nvidia.smi_merge import document, of_table  # start-up time
     from ...parsers.nvidia.smi_table import parse_table
 
     tables = [parse_table(post.text) for post in texts.posts.get("nvidia-smi", ())]
     if not texts.smi and len(tables) == 1:
-        return tables[0] if tables[0] and tables[0]["gpus"] else None
+        return tables[0] if of_table(tables[0]) else None
     return document(_told(texts))
 
 

@@ -14,7 +14,8 @@ ONLY_ON_HOST = "not in the import, and no text shows it; on the box run: sudo tu
 #: Why a report that is cut, or one of some sections (-d MEMORY), lacks a value.
 _NOT_SHOWN = "NOT_READ: not in this part of the report; add the whole of: nvidia-smi -q"
 
-#: A text is {"driver", "attached" (GPUs of the machine, 0: not told), "gpus": {bdf: {"values", "errors"}}}.
+#: A text is {"driver", "attached" (GPUs of the machine, 0: not told), "gpus": {bdf: {"values", "errors"}}}; with
+#: "boards" {"gpu 2": error} of those whose address is refused, too.
 Told = Dict[str, Any]
 Gpu = Dict[str, Dict[str, Any]]
 
@@ -49,10 +50,12 @@ _FAULTS = ("UNKNOWN", "GPU_IS_LOST", "RESET_REQUIRED", "TIMEOUT")
 
 def of_table(table: Optional[Dict[str, Any]]) -> Optional[Told]:
     """Return what parse_table found as one of these texts. None where it names no GPU."""
-    if not table or not table["gpus"]:
+    boards = {who: error for who, error in table["errors"].items() if who.startswith("gpu ")} if table else {}
+    if not table or not (table["gpus"] or boards):
         return None
     whole = "gpus" not in table["errors"]
-    return {"driver": table["driver"] or "", "attached": len(table["gpus"]) if whole else 0,
+    return {"driver": table["driver"] or "", "attached": len(table["gpus"]) + len(boards) if whole else 0,
+            "boards": boards,
             "gpus": {gpu["bdf"]: {"values": gpu["values"], "errors": gpu["errors"]} for gpu in table["gpus"]}}
 
 
@@ -96,7 +99,7 @@ def document(texts: Sequence[Told]) -> Optional[Dict[str, Any]]:
         for bdf, gpu in text["gpus"].items():
             more = {"values": dict(gpu["values"]), "errors": dict(gpu["errors"])}
             gpus[bdf] = _worse(gpus[bdf], more) if bdf in gpus else more
-    if not gpus:
+    if not gpus and not any(text.get("boards") for text in texts):
         return None
     for gpu in gpus.values():
         # Of a whole report the driver itself left out what is not there.
@@ -106,6 +109,8 @@ def document(texts: Sequence[Told]) -> Optional[Dict[str, Any]]:
     driver = next((text["driver"] for text in texts if text["driver"]), "")
     attached = max(text["attached"] for text in texts)
     errors = {"library": ONLY_ON_HOST}
+    for text in texts:
+        errors.update(text.get("boards", {}))
     if not driver:
         errors["driver"] = "not in the import; add: nvidia-smi -q"
     if attached > len(gpus):

@@ -4,7 +4,7 @@ has them. Written against the tables of drivers 450 to 610. What a cut table doe
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ...util.at_first_use import regex
 from .nvml_keys import KEYS
@@ -17,20 +17,23 @@ __all__ = ["TABLE", "listed", "listed_whole", "parse_table"]
 #: Its first line. Driver 610 calls the driver's version "KMD Version".
 TABLE = regex(r"^\|? ?NVIDIA-SMI +(\d{3}\.\d{1,3}(?:\.\d{1,3})?|N/A) +(?:Driver|KMD) Version: +"
               r"(\d{3}\.\d{1,3}(?:\.\d{1,3})?)(?: +CUDA (?:UMD )?Version: +(\S{1,10}))?", re.MULTILINE)
-_FIRST = regex(r"^\| +(\d{1,3}) +(\S.{0,60}?) +(\S+) +\| +([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]) +"
-               r"\S+ +\| +(\S+) +\|")
-_SECOND = regex(r"^\| {0,4}\S+ +(\S+) +(\S+) +(\S+) ?/ *(\S+) +\| +(\S+) ?/ *(\S+) +\| +(\S+) +(\S.*?) +\|")
-_THIRD = regex(r"^\| +\| +\| +(Enabled|Disabled|N/A|\S+!)(\*?) +\|")
-_FAN_REFUSED = regex(r"^\| {0,4}\S+! +\S+ +\S+ ")
+#: The three cells of a GPU's first row: number, name and persistence mode; address and display; errors.
+_BOARD = regex(r"^ +(\d{1,3}) +(?:(\S.{0,60}?) +(\S+)|(\S+!|N/A)) *$")
+_PLACE = regex(r"^ *([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]) +\S+ *$")
+_TOKEN = regex(r"N/A|[^\s/]+|/")
 #: A process; before driver 450 without the columns of MIG.
 _PROCESS = regex(r"^\| +(\d{1,3}) +(?:\S+ +\S+ +)?(\d{1,9}) +[CGM+]{1,3} +.*? +(\d{1,9}MiB|N/A|\S+) +\|$")
 #: A row of a GPU, be it readable or not.
 _ROW = regex(r"^\|.{0,120}\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\b")
 #: Errors of several words, as one word. nvidia-smi itself has "ERR!" for all of them in most columns.
-_ERRORS = ((regex(r"\[?GPU is lost\]?", re.IGNORECASE), "LOST!"),
-           (regex(r"\[?GPU requires reset\]?", re.IGNORECASE), "RESET!"),
-           (regex(r"\[?Unknown Error\]?", re.IGNORECASE), "ERR!"))
-_NAMES = {"N/A": "NOT_SUPPORTED", "LOST!": "GPU_IS_LOST", "RESET!": "RESET_REQUIRED"}
+_SENTENCES = tuple((regex(r"\[?\b%s\b\]?" % words, re.IGNORECASE), short) for words, short in (
+    ("GPU is lost", "LOST!"), ("GPU requires reset", "RESET!"), ("Unknown Error", "UNKNOWN!"),
+    ("Insufficient Permissions?", "PERMISSION!"), ("Time(?:d )?out", "TIMEOUT!"),
+    ("Not (?:Supported|Available)", "N/A")))
+_NAMES = {"N/A": "NOT_SUPPORTED", "LOST!": "GPU_IS_LOST", "RESET!": "RESET_REQUIRED", "PERMISSION!": "NO_PERMISSION",
+          "TIMEOUT!": "TIMEOUT"}
+#: What says of the whole GPU that it does not answer, in whichever cell it stands; the first counts.
+_OF_GPU = ("LOST!", "RESET!", "UNKNOWN!")
 _LISTED = regex(r"^GPU (\d{1,3}): (\S.{0,80}?) \(UUID: (GPU-[0-9a-fA-F-]{8,40}|N/A)\)[ \t]*$", re.MULTILINE)
 _BORDER = regex(r"^\+-{20,60}\+-{10,40}\+-{10,40}\+\s*$")
 _MODES = {"Default": "default", "E. Process": "exclusive_process", "Prohibited": "prohibited"}
@@ -43,6 +46,7 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
     if head is None:
         return None
     gpus: List[Dict[str, Any]] = []
+    boards: Dict[str, str] = {}         # those whose address is refused, too
     lines = text[head.start():].split("\n", 6000)[:6000]
     ended, unread = False, 0
     for number, line in enumerate(lines):
@@ -52,10 +56,15 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
             break
         if gpus and _ends(lines, number):
             ended = True
-        first = _FIRST.match(_plain(line))
-        if first and len(gpus) < _MOST:
-            gpus.append(_gpu(first, [_plain(each) for each in lines[number + 1:number + 3]]))
-        elif first is None and _ROW.match(line[:400]):
+        cells = _cells(line)
+        place = _PLACE.match(cells[1]) if len(cells) == 3 else None
+        board = _BOARD.match(cells[0]) if len(cells) == 3 else None
+        if place and (board or _in_place(cells[0])):
+            if len(gpus) < _MOST:
+                gpus.append(_gpu(place.group(1), len(gpus), [cells, *map(_cells, lines[number + 1:number + 3])]))
+        elif board and _refusals(cells[1]) and len(boards) < _MOST:
+            boards["gpu " + board.group(1)] = _error(_refusals(cells[1])[0])
+        elif board or _ROW.match(line[:400]):
             unread += 1
     shown = {gpu["bdf"] for gpu in gpus}
     for failure in failures(text):
@@ -64,7 +73,7 @@ def parse_table(text: str) -> Optional[Dict[str, Any]]:
             shown.add(bdf)
             error = "GPU_IS_LOST" if failure.kind == "lost" else "UNKNOWN"
             gpus.append({"bdf": bdf, "index": len(gpus), "values": {}, "errors": dict.fromkeys(KEYS, error)})
-    errors = {"library": ONLY_ON_HOST}
+    errors = {"library": ONLY_ON_HOST, **boards}
     if not ended:
         errors["gpus"] = "cut short: the table of nvidia-smi has no end, its list of processes is not there"
     elif unread:
@@ -81,49 +90,127 @@ def _ends(lines: List[str], number: int) -> bool:
     return re.match(r"^ {40,}\s*$", lines[number + 1][:400]) is not None
 
 
-def _gpu(first: "re.Match[str]", following: List[str]) -> Dict[str, Any]:
+def _gpu(place: str, position: int, rows: List[List[str]]) -> Dict[str, Any]:
+    """Return one GPU of its rows of closed cells. Each cell is read by itself: one without its usual form loses
+    nothing of the others."""
     values: Dict[str, Any] = {}
     errors: Dict[str, str] = {}
+    board = _BOARD.match(rows[0][0])
+    index = int(board.group(1)) if board else position
+    alone = board.group(4) if board else _in_place(rows[0][0])
+    name, persistence = (alone or "", alone or "") if board is None or alone else (board.group(2), board.group(3))
     # A name that does not fit ends in "...": only its beginning is known then.
-    if first.group(2).endswith("!"):
-        _keep(values, errors, "name", None, first.group(2))
-    elif first.group(2).endswith("..."):
-        values["name_begin"] = first.group(2)[:-3]
+    if name.endswith("!") or name == "N/A":
+        _keep(values, errors, "name", None, name)
+    elif name.endswith("..."):
+        values["name_begin"] = name[:-3]
     else:
-        values["name"] = first.group(2)
-    _keep(values, errors, "persistence", {"On": True, "Off": False}.get(first.group(3)), first.group(3))
-    faults = first.group(5)
-    if re.match(r"^\d{1,12}$", faults):
-        values["ecc_mode"], values["ecc_volatile_uncorrected"] = "enabled", int(faults)
-    else:
-        _keep(values, errors, "ecc_mode", "disabled" if faults == "Off" else None, faults)
-        if faults.endswith("!"):
-            _keep(values, errors, "ecc_volatile_uncorrected", None, faults)
-    second = _SECOND.match(following[0]) if following else None
-    if following and _FAN_REFUSED.match(following[0]):
-        errors["fan_percent"] = "UNKNOWN"
+        values["name"] = name
+    _keep(values, errors, "persistence", {"On": True, "Off": False}.get(persistence), persistence)
+    _faults(values, errors, rows[0][2].strip())
+    second, third = _below(rows[1:])
     if second:
-        heat, state, draw, limit, used, total, busy, mode = second.groups()
-        _keep(values, errors, "temperature_c", _number(heat, "C"), heat)
-        _keep(values, errors, "pstate", _number(state[1:], "") if state[0] == "P" else None, state)
-        _keep(values, errors, "power_draw_mw", _watts(draw), draw)
-        _keep(values, errors, "power_limit_mw", _watts(limit), limit)
-        _keep(values, errors, "memory_used_mib", _number(used, "MiB"), used)
-        _keep(values, errors, "memory_total_mib", _number(total, "MiB"), total)
-        _keep(values, errors, "utilization_gpu", _number(busy, "%"), busy)
-        _keep(values, errors, "compute_mode", _MODES.get(mode), mode)
-    third = _THIRD.match(following[1]) if len(following) > 1 else None
-    if third:
-        mode = third.group(1)
-        _keep(values, errors, "mig_mode", _switch(mode), mode)
+        _sensors(values, errors, second[0])
+    if len(second) > 1:
+        shown = _spread([each for each in _TOKEN.findall(second[1]) if each != "/"], (r"\d+MiB", r"\d+MiB"))
+        _keep_shown(values, errors, "memory_used_mib", shown[0], lambda each: _number(each, "MiB"))
+        _keep_shown(values, errors, "memory_total_mib", shown[1], lambda each: _number(each, "MiB"))
+    if len(second) > 2:
+        shown = _spread(second[2].split(None, 1), (r"\d+%", "|".join(map(re.escape, _MODES))))
+        _keep_shown(values, errors, "utilization_gpu", shown[0], lambda each: _number(each, "%"))
+        _keep_shown(values, errors, "compute_mode", shown[1], _MODES.get)
+    if len(third) > 2 and third[2].strip():
+        mode = third[2].strip()
+        _keep(values, errors, "mig_mode", _switch(mode.rstrip("*")), mode)
         # An asterisk: the next reset brings the other mode. Which of the two is shown then no source says.
-        _keep(values, errors, "mig_pending", None if third.group(2) else _switch(mode), mode)
+        _keep(values, errors, "mig_pending", _switch(mode), mode)
+    told = [word for row in (rows[0], second, third) for cell in row for word in cell.split()]
+    for word in _OF_GPU:
+        if word in told:
+            errors.setdefault("board", _error(word))
     for key in KEYS:
         if key not in values:
             errors.setdefault(key, "not in the import; add: nvidia-smi -q")
-    domain, rest = first.group(4).lower().split(":", 1)
-    return {"bdf": "%04x:%s" % (int(domain, 16), rest), "index": int(first.group(1)), "values": values,
-            "errors": errors}
+    domain, rest = place.lower().split(":", 1)
+    return {"bdf": "%04x:%s" % (int(domain, 16), rest), "index": index, "values": values, "errors": errors}
+
+
+def _below(rows: List[List[str]]) -> Tuple[List[str], List[str]]:
+    """Return the second and the third row of a GPU. The first cell of the third one is empty; a border ends both."""
+    own: List[List[str]] = []
+    for cells in rows:
+        if not cells or (len(cells) > 1 and _PLACE.match(cells[1])):
+            break
+        own.append(cells)
+    if own and not own[0][0].strip():
+        own.insert(0, [])
+    own += [[], []]
+    return own[0], own[1]
+
+
+def _faults(values: Dict[str, Any], errors: Dict[str, str], shown: str) -> None:
+    if re.match(r"^\d{1,12}$", shown):
+        values["ecc_mode"], values["ecc_volatile_uncorrected"] = "enabled", int(shown)
+    elif shown:
+        _keep(values, errors, "ecc_mode", "disabled" if shown == "Off" else None, shown)
+        if shown.endswith("!"):
+            _keep(values, errors, "ecc_volatile_uncorrected", None, shown)
+
+
+def _sensors(values: Dict[str, Any], errors: Dict[str, str], cell: str) -> None:
+    """Read fan, temperature, performance state, and watts of how many: ``N/A   34C    P8    34W /  600W``."""
+    words = _TOKEN.findall(cell)
+    at = words.index("/") if "/" in words else min(len(words), 4)
+    power, before = words[at - 1:at] + words[at + 1:at + 2], words[:at - 1] if at else []
+    if "/" not in words and at < 4:
+        power, before = [word for word in words if word.endswith(("W", "!")) or len(words) == 1], words
+    fan, heat, state = _spread(before, (r"\d+%", r"\d+C", r"P\d+"))
+    draw, limit = _spread(power, (r"\d+W", r"\d+W"))
+    if fan is not None and fan.endswith("!"):
+        _keep(values, errors, "fan_percent", None, fan)
+    _keep_shown(values, errors, "temperature_c", heat, lambda each: _number(each, "C"))
+    _keep_shown(values, errors, "pstate", state, lambda each: _number(each[1:], "") if each[0] == "P" else None)
+    _keep_shown(values, errors, "power_draw_mw", draw, _watts)
+    _keep_shown(values, errors, "power_limit_mw", limit, _watts)
+
+
+def _spread(words: List[str], forms: Tuple[str, ...]) -> List[Optional[str]]:
+    """Return a word for each form: by its place where there are as many, else by its looks; where an error stands in
+    place of several, that error. None where there is nothing for it."""
+    if len(words) == len(forms):
+        return list(words)
+    left, found = list(words), []
+    for form in forms:
+        word = next((each for each in left if re.match("^(?:%s)$" % form, each)), None)
+        if word is not None:
+            left.remove(word)
+        found.append(word)
+    refused = [each for each in left if each.endswith("!")] or [each for each in left if each == "N/A"]
+    return [each if each is not None else refused[0] if refused else None for each in found]
+
+
+def _cells(line: str) -> List[str]:
+    """Return the closed cells of a row, errors of several words as one word. None of a border or another line."""
+    line = line.rstrip("\r")[:400]
+    if not line.startswith("|") or line.startswith("|="):
+        return []
+    for words, short in _SENTENCES:
+        line = words.sub(short, line)
+    return line[1:].split("|")[:-1]
+
+
+def _refusals(cell: str) -> List[str]:
+    return [word for word in cell.split() if word.endswith("!")]
+
+
+def _in_place(cell: str) -> Optional[str]:
+    """Return the word that stands in place of a board's number, name and mode, if one does."""
+    return "N/A" if cell.strip() == "N/A" else next(iter(_refusals(cell)), None)
+
+
+def _error(shown: str) -> str:
+    """Return NVML's name of what stands in place of a value."""
+    return _NAMES.get(shown) or ("UNKNOWN" if shown.endswith("!") else "not understood: %r" % shown[:40])
 
 
 def _add_processes(gpus: List[Dict[str, Any]], lines: List[str]) -> None:
@@ -149,14 +236,13 @@ def _keep(values: Dict[str, Any], errors: Dict[str, str], key: str, value: Any, 
     if value is not None:
         values[key] = value
     else:
-        errors[key] = _NAMES.get(shown, "UNKNOWN")
+        errors[key] = _error(shown)
 
 
-def _plain(line: str) -> str:
-    line = line.rstrip("\r")[:400]
-    for words, short in _ERRORS:
-        line = words.sub(short, line)
-    return line
+def _keep_shown(values: Dict[str, Any], errors: Dict[str, str], key: str, shown: Optional[str],
+                how: Callable[[str], Any]) -> None:
+    if shown is not None:
+        _keep(values, errors, key, how(shown.strip()), shown.strip())
 
 
 def _switch(shown: str) -> Optional[str]:

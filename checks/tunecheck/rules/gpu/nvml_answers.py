@@ -81,7 +81,7 @@ def _troubles(case: Case, boards: set[str], named: set[str | None]) -> Iterator[
                           f"{who}: {reason}" + (", though sysfs still lists it" if lost and who in boards else ""),
                           reason, "an answer", (nvml.source,), LOST if lost else STUCK)
     for gpu in nvml.value.gpus if nvml.value is not None else ():
-        if len(gpu.refused) == 1 and gpu.bdf not in named:
+        if len(gpu.refused) == 1 and not gpu.ill and gpu.bdf not in named:
             key = gpu.refused[0]
             yield Finding(_ID, "value-refused", gpu.bdf, "warn", "effective",
                           f"{gpu.bdf}: {shown_error(gpu.errors[key])} in place of {name_of(key)}", gpu.errors[key],
