@@ -21,9 +21,10 @@ from ...parsers.text.damage import Damage
 from ...parsers.text.log_lines import LEFT_OUT
 from ...parsers.text.pasted import clean
 from ...parsers.text.repeats import shortened
-from ...util.at_first_use import dataclass, regex
+from ...util.at_first_use import dataclass
 from . import packed as imported_packed
 from .dressings import sections
+from .prompts import ASKED, AT, unprompted
 from .seams import parts as seams
 
 __all__ = ["GIVE", "GZIP", "STANDARD_INPUT", "Piece", "pieces", "standard_input", "unpack"]
@@ -44,12 +45,6 @@ _LESS = "Of a long journal give the kernel's messages of one boot: journalctl -k
 _SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
 _PART = 64 * 1024
 
-#: ``$ sudo lspci -vvv``, ``[root@box ~]# dmesg``, ``user@box:~$ nvidia-smi``: several outputs in one text.
-_PROMPT = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
-                r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
-                r".*(?:\n|\Z)", re.MULTILINE)
-#: The machine in a prompt.
-_AT = regex(r"\[?(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,64}@([\w.-]{1,253})[:\s\]~]")
 _NUL = re.compile(rb"\0+")
 
 
@@ -217,24 +212,26 @@ def _text(content: bytes) -> str:
 def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
     text = text.replace("\r\n", "\n")
     if bug_report.START in text[:4096]:
-        for section in bug_report.sections(text):
+        for section in bug_report.sections(unprompted(text)):
             yield Piece(origin, section.title, section.text, section.path, section.absent, doubt)
         return
-    for machine, body in sections(clean(text)):
+    text = clean(text)
+    bare = unprompted(text)
+    for machine, body in sections(bare if bare.strip() else text):
         yield from _prompted(origin, shortened(body), doubt, machine)
 
 
 def _prompted(origin: str, text: str, doubt: str, machine: str) -> Iterator[Piece]:
     """Yield what stands below each prompt, and in it each output."""
-    prompts = list(_PROMPT.finditer(text))
+    prompts = list(ASKED.finditer(text))
     before = text[:prompts[0].start()] if prompts else text
     if before.strip() or not prompts:
         for title, body in seams(before):
-            yield Piece(origin, title, body, doubt=doubt, machine=machine)
+            yield Piece(origin, title, unprompted(body), doubt=doubt, machine=machine)
     for prompt, following in zip(prompts, [*prompts[1:], None], strict=False):
         asked = prompt.group().strip()[:200]
-        at = _AT.match(asked)
+        at = AT.match(asked)
         for named, body in sections(text[prompt.end():following.start() if following else len(text)]):
             for number, (title, part) in enumerate(seams(body)):
-                yield Piece(origin, title if number else asked, part, doubt=doubt, machine=named or machine,
-                            prompt=at[1] if at else "")
+                yield Piece(origin, title if number else asked, unprompted(part), doubt=doubt,
+                            machine=named or machine, prompt=at[1] if at else "")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ..codes import NO_PEER_ACCESS
-from .bench_words import KINDS, Pair, Places, pairs_text
+from .bench_words import KINDS, Pair, Places, named, pairs_text
 
 __all__ = ["contradictions"]
 
@@ -112,7 +112,7 @@ def _shared(check: str, bench: Bench, explained: set[Pair], places: Places) -> I
         if half:
             worst = min(half, key=lambda pair: two[pair] / one[pair])
             yield Finding(check, "shared", pairs_text(half), "warn", "behaviour",
-                          f"{bench.tool}: both directions at once carry {two[worst]:.1f} GB/s, one alone "
+                          f"{named(bench, kind)}: both directions at once carry {two[worst]:.1f} GB/s, one alone "
                           f"{one[worst]:.1f} ({pairs_text(half)}): they share a link", f"{two[worst] / one[worst]:.2f}",
                           f"{_DUPLEX} x one direction alone, or more", (bench.tool,),
                           _SHARED_DIRECT if places.direct(half) else _SHARED)

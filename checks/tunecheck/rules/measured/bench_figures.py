@@ -17,7 +17,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON
 from ..context import Case
 from . import bench_broken, bench_peers, bench_sums
-from .bench_words import KINDS, Pair, Places, pairs_text, span, tells_way
+from .bench_words import KINDS, Pair, Places, missing, named, pairs_text, span, tells_way
 from .pair_expected import Expected, blame, by_table, expected, remedy
 
 CHECK = Check(
@@ -82,7 +82,7 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
     bad += bench_peers.outliers(_ID, case, bench, places, told, {each.subject for each in hosts})
     yield from bad
     for kind, _, figures, double, slow, good, open_ in rows:
-        text = f"{bench.tool} ({kind}): {span(figures)} GB/s one way" if figures else f"{bench.tool}"
+        text = f"{bench.tool} ({kind}): {span(figures)} GB/s one way" if figures else named(bench, kind)
         text += f", {span(double)} both ways" if double else ""
         if slow:
             worst, _, path, wanted = min(slow, key=lambda item: item[0])
@@ -92,7 +92,7 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
                           f"{_good(bench, wanted):.0%} or more", (bench.tool,), remedy(path, path is None))
         elif (open_ or not figures or not double or cut) and (figures or double):
             why = open_ or (f"the table {', '.join(cut)} is cut" if cut else
-                            f"only {'one way' if figures else 'both ways'} is in the text")
+                            missing(kind, both=bool(figures)))
             code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
             yield Finding(_ID, code, kind, "unknown", "behaviour", f"{text}: {why}", span(figures or double), "",
                           (bench.tool,))

@@ -49,7 +49,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         text += f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
     if test.wrong:
         yield Finding(check, "wrong-values", name, "fail", "behaviour",
-                      f"{text}: {test.wrong} values are wrong", str(test.wrong), "0",
+                      f"{text}: {_wrong(test)}", str(test.wrong), "0",
                       (name,), Remedy.typed("the data path is broken: see acs-redirect, iommu-mode, link-errors and "
                                             "xid; then: `sudo tunecheck p2p`"))
         return
@@ -83,6 +83,25 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, {large.busbw / prior:.0%} of what "
                       f"{known.name if known else ''} reached, no value wrong", f"{large.busbw:.1f}", f"{prior} GB/s",
                       (name,))
+
+
+def _wrong(test: NcclTest) -> str:
+    """Return how many values are wrong, and at which sizes."""
+    text = f"{test.wrong} value{' is' if test.wrong == 1 else 's are'} wrong"
+    bad = [row for row in test.rows if row.wrong]
+    if not bad:
+        return f"{text}, its rows do not tell at which size"
+    sizes, told = sorted({row.size for row in bad}), sum(row.wrong or 0 for row in bad)
+    more = f" and {len(sizes) - 1} more size{'' if len(sizes) == 2 else 's'}" if len(sizes) > 1 else ""
+    return f"{text}{f', {told} of them' if told < test.wrong else ''} at {_size(sizes[0])}{more}"
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in the largest unit that leaves no rest, MiB at most."""
+    for unit, bits in (("MiB", 20), ("KiB", 10)):
+        if count and count % (1 << bits) == 0:
+            return f"{count >> bits} {unit}"
+    return f"{count} bytes"
 
 
 def _too_little(check: str, case: Case, test: NcclTest, large: Row, text: str, name: str) -> Finding | None:

@@ -12,9 +12,11 @@ from ...util.text import some
 from ..context import Case
 from ..nvidia.posted_gpus import given_names, nvlink_words
 
-__all__ = ["KINDS", "Pair", "Places", "pairs_text", "span", "tells_way"]
+__all__ = ["KINDS", "Pair", "Places", "missing", "named", "pairs_text", "span", "tells_way"]
 
 KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
+#: Of these kinds a text may hold the one and not the other.
+_COPIES = {"write": "writes", "read": "reads"}
 
 Pair = tuple[int, int]
 
@@ -55,6 +57,17 @@ def span(figures: Mapping[Pair, float]) -> str:
         return "?"
     low, high = min(figures.values()), max(figures.values())
     return f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
+
+
+def named(bench: Bench, kind: str) -> str:
+    """Return the benchmark, and of one that measures both which copies: "nvbandwidth (write)"."""
+    return f"{bench.tool} ({kind})" if kind in _COPIES else bench.tool
+
+
+def missing(kind: str, both: bool) -> str:
+    """Return that one direction, or both at once, are not in the text: "one way of writes is not in the text"."""
+    of = f" of {_COPIES[kind]}" if kind in _COPIES else ""
+    return f"both ways at once{of} are not in the text" if both else f"one way{of} is not in the text"
 
 
 def pairs_text(pairs: Iterable[Pair]) -> str:
