@@ -56,3 +56,21 @@ def test_a_cut_makes_nothing_wrong(tmp_path: Path, gpu: int, every_line: bool) -
 def test_the_fabric_of_a_gpu_that_is_cut_is_unknown(tmp_path: Path, told: str) -> None:
     (finding,) = (each for each in _findings(tmp_path, REPORT[:REPORT.rindex(told)]) if each.id == "fabric-state")
     assert finding.outcome == "unknown" and BUSES[-1] in finding.text
+
+
+def test_where_a_report_is_cut_is_said_once_and_no_gpu_of_it_is_whole(tmp_path: Path) -> None:
+    for gpu in (0, 1, 7):
+        lines = _at(gpu, False)
+        for at in lines[len(lines) // 4::6]:
+            host = load_import(folder(tmp_path, "".join(_LINES[:at])))
+            assert host.summary().count("cut short") == 1, (gpu, at)
+            assert f"nvidia-smi -q is cut short in GPU{gpu} 0000:{BUSES[gpu].lower()}:00.0: " in host.summary()
+            assert not any(each["values"].get("whole_report") for each in host.nvml()["gpus"])
+
+
+def test_a_whole_report_and_one_of_some_sections_are_not_cut(tmp_path: Path) -> None:
+    host = load_import(folder(tmp_path, REPORT))
+    assert "cut short" not in host.summary() and all(each["values"]["whole_report"] for each in host.nvml()["gpus"])
+    memory = "".join(line for line in _LINES if not line.startswith("    ") or "FB Memory" in line
+                     or line.strip().startswith(("Total", "Used")))
+    assert "cut short" not in load_import(folder(tmp_path, memory)).summary()

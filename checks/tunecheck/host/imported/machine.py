@@ -165,6 +165,7 @@ def load_import(path: str) -> ImportedHost:
     if any(_flat(text) for text in texts.smi):
         holes.setdefault("nvidia-smi -q lost the blanks in front of its lines, so most of its values cannot be told "
                          "apart; give it as a file: nvidia-smi -q > q.txt")
+    holes.update(dict.fromkeys(_cut_reports(texts)))
     problem = hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
     if not problem and (problem := synthesise(texts)):
         problem += hosts.by_file(origins)
@@ -175,6 +176,17 @@ def load_import(path: str) -> ImportedHost:
     holes.update(dict.fromkeys(f"{origin} also holds {better}" for origin, better in [*advice][:5]))
     used = {origin for files in origins.values() for origin in files}
     return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))
+
+
+def _cut_reports(texts: Texts) -> list[str]:
+    """Return a sentence for each GPU in which a report of nvidia-smi -q ends. A bug report may hold a part on
+    purpose."""
+    if not texts.smi or texts.reported:
+        return []
+    from ...parsers.nvidia.smi_query import cut_in  # start-up time
+
+    places = [place for text in texts.smi if not _flat(text) and (place := cut_in(text))]
+    return [f"nvidia-smi -q is cut short in GPU{number} {bdf}: what follows is missing" for number, bdf in places]
 
 
 def _flat(text: str) -> bool:

@@ -14,7 +14,7 @@ from .smi_merge import document
 from .smi_tree import SmiTree, tree
 from .smi_values import Read, RefusedError, ids, number, read, refusal, text, word
 
-__all__ = ["parse_query", "told"]
+__all__ = ["cut_in", "parse_query", "told"]
 
 _ACTIONS = {"none": 0, "reset": 1, "gpu reset": 1, "reboot": 2, "node reboot": 2, "drain p2p": 3, "drain and reset": 4,
             "recover imex domain": 5, "bus reset": 6, "system reboot": 7}
@@ -132,10 +132,26 @@ def told(text: str) -> Dict[str, Any]:
         if bdf not in gpus:
             gpus[bdf] = {"values": {}, "errors": dict.fromkeys(KEYS, refusal(why) or "UNKNOWN")}
     attached = _attached(found)
-    for bdf, gpu in gpus.items() if len(gpus) == attached else ():
+    for bdf, gpu in gpus.items() if len(gpus) == attached and not _cut(found) else ():
         if found.processes.get(bdf) is not None:        # the report goes on to its end
             gpu["values"]["whole_report"] = True
     return {"driver": driver, "attached": attached, "gpus": gpus}
+
+
+def cut_in(text: str) -> Optional[Tuple[int, str]]:
+    """Return number and address of the GPU in which a report ends. None of one that goes to its end, that was asked for
+    some sections (-d), or that has no GPU."""
+    found = tree(text)
+    return (len(found.gpus) - 1, found.gpus[-1][0]) if _cut(found) else None
+
+
+def _cut(found: SmiTree) -> bool:
+    """Return whether the last GPU has the first line of a whole report and not the list of processes at its end."""
+    if not found.gpus:
+        return False
+    bdf, leaves = found.gpus[-1]
+    return "product_name" in leaves and found.processes[bdf] is None and not any(
+        path == "processes" or path.startswith("processes/") for path in leaves)
 
 
 def _version(found: SmiTree) -> str:
