@@ -56,8 +56,14 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> Audi
     if isinstance(options.since, float):
         begin = options.since
         older = [head for head in store.audits() if head.id < audit.id and head.finished is not None]
-        # The last one that ran before that time has seen the values of that time.
-        return next((head for head in reversed(older) if head.started <= begin), older[0] if older else None)
+        # The last one that ran before that time has seen the values of that time. One that heard none of these hosts
+        # (it was of another inventory, or all were silent) knows nothing of them.
+        early = [head for head in reversed(older) if head.started <= begin]
+        late = [head for head in older if head.started > begin]
+        names = {state.host for state in store.hosts(audit.id, bare=True)}
+        return next((head for head in (*early, *late) if any(
+            state.answered and state.host in names for state in store.hosts(head.id, bare=True))),
+            early[0] if early else older[0] if older else None)
     return store.previous(audit.id)
 
 

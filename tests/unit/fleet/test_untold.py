@@ -13,7 +13,7 @@ from tests.unit.fleet.test_read import answer
 from tunecheck.rules.check import Needs
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.fleet_report import FleetReport
-from tunecheck_fleet.judge import report
+from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store.store import Store
@@ -100,3 +100,15 @@ def test_an_nvml_that_is_gone_clears_nothing(store: Store) -> None:
     assert len(checks) > 3
     assert not [cause.fact for cause in found.causes if cause.state == "resolved" and cause.fact in checks
                 and cause.fact not in {"accelerator-count"}]
+
+
+def test_drift_is_compared_with_an_audit_that_heard_these_hosts(store: Store) -> None:
+    head = store.begin("another", [("gpu01", "g")])
+    store.put(head.id, Seen("gpu01", "g", "timeout"))
+    store.finish(head.id)
+    for _ in range(2):
+        _night(store, _told(Problem("gpu-ecc", "GPU0", "fail", "so it is")))
+    options = JudgeOptions(since=0.0)
+    for about in (None, "gpu01"):
+        found = report(store, 3, options, about)
+        assert _of(found, "gpu-ecc") == {("known", "fail")}, about
