@@ -55,6 +55,7 @@ class Judge:
         changes = tuple(Change(*each) for each in plain.pop("changes"))
         incidents = tuple(map(_incident, plain.pop("incidents")))
         content = answer.content if plain.pop("same") else document
+        plain.update((name, tuple(plain[name])) for name in ("untold", "unasked"))
         return Seen(**plain, problems=problems, changes=changes, incidents=incidents, document=content)
 
     def start(self) -> None:

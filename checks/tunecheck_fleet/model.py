@@ -95,8 +95,9 @@ class Seen:
     answer or does not tell. ``hardware``: what the box is and has (facts/registry/hardware.py).
     ``known`` holds config, identity and secret facts; ``volatile`` gauges, counters and times, of which only the
     newest is kept. ``unknown`` is as in registry.Flat. ``outcomes`` counts every finding by check family for the grid:
-    {"acs": "fail", "gpu": "pass"}, the worst of each. ``incidents``, oldest first, have
-    times of their own. ``document`` is the snapshot itself.
+    {"acs": "fail", "gpu": "pass"}, the worst of each. ``untold``: checks that told nothing, or not of everything, so
+    that what they found before may still be so; ``unasked``: those that no specification asks for. ``incidents``,
+    oldest first, have times of their own. ``document`` is the snapshot itself.
     """
 
     host: str
@@ -113,6 +114,8 @@ class Seen:
     unknown: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     incidents: tuple[Incident, ...] = ()
     document: bytes = b""

@@ -23,6 +23,7 @@ from tunecheck.parsers.text.incidents import MOST as MOST_INCIDENTS
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.errors.from_log import only_log_incomplete
+from tunecheck.rules.told import unasked, untold
 from tunecheck.spec.frozen import Frozen
 
 from .families import outcomes
@@ -88,6 +89,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     # All ports of a box have the same one.
     remedy_texts = cache(lambda remedy: _for_control_node(remedy, answer.host))
     problems = tuple(_problem(finding, hidden, remedy_texts(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
+    dark = untold(findings) | {finding.id for finding in bad[_MANY:]}
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why, code=code), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -101,8 +103,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     return Seen(
         answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
         stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
-        problems, worst, tuple(_changes(stored)), tuple(_incidents(stored)),
-        _masked(answer.content) if hidden else answer.content)
+        problems, worst, tuple(sorted(dark)), tuple(sorted(unasked(findings) - dark)), tuple(_changes(stored)),
+        tuple(_incidents(stored)), _masked(answer.content) if hidden else answer.content)
 
 
 def _by_class(flat: Flat, fleet_key: bytes | None

@@ -57,7 +57,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
-        if there is None or not there.answered or any(
+        # What nobody asks any more is a note (notes.py).
+        if there is None or not there.answered or over.check in there.unasked or any(
                 problem.check == over.check and (over.subject in problem.subjects or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
@@ -106,6 +107,8 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     severity = _SEVERITY[problem.outcome]
     if problem.outcome == "unknown" and since is not None and since.after is not None:
         severity = "medium"     # it was known once: something stopped answering
+    if problem.outcome == "unknown" and problem.observed in ("fail", "warn"):
+        severity = "medium"     # it was found before, and may still be so (view_parts.py)
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,

@@ -42,6 +42,11 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
             yield (f"{claim.host} tells the machine id and board serial of {claim.other}, which did not answer: most "
                    f"likely {claim.other} is called {claim.host} now (then ask for {claim.other} no more: take it out "
                    f"of the inventory; of a folder, --gone {claim.other}). They are a clone if both answer")
+    left = {(over.check, over.host) for over in view.resolved}
+    unasked = Counter(check for host in view.hosts if host.answered for check in host.unasked
+                      if (check, host.host) in left)
+    for check, count in sorted(unasked.items(), key=_most):
+        yield Note(f"{check} is not asked any more on {_hosts(count)}: no specification asks for it", check)
     if view.in_change:
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
     for each in volatile:

@@ -30,7 +30,7 @@ class Meta:
 class Host:
     """One host in one audit. ``key``: that it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact
     or family -> reason. ``kin``: the hardware of those it is compared with, where that is not its own (it lost a
-    GPU). ``waits``: the audit that asks it is still running."""
+    GPU). ``waits``: the audit that asks it is still running. ``unasked``: checks that no specification asks for."""
 
     host: str
     group: str
@@ -48,6 +48,7 @@ class Host:
     unknown: Mapping[str, str] = field(default_factory=dict)
     kin: str = ""
     waits: bool = False
+    unasked: frozenset[str] = frozenset()
 
     @property
     def cohort(self) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
+from tunecheck.rules.codes import UNREAD
 
 from ..fleet_report import Since
 from ..model import AuditHead, Problem
+from ..store.sanitize import plain
 from .options import JudgeOptions
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
 
@@ -54,15 +56,21 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> Audi
     if isinstance(options.since, float):
         begin = options.since
         older = [head for head in store.audits() if head.id < audit.id and head.finished is not None]
-        # The last one that ran before that time has seen the values of that time.
-        return next((head for head in reversed(older) if head.started <= begin), older[0] if older else None)
+        # The last one that ran before that time has seen the values of that time. One that heard none of these hosts
+        # (it was of another inventory, or all were silent) knows nothing of them.
+        early = [head for head in reversed(older) if head.started <= begin]
+        late = [head for head in older if head.started > begin]
+        names = {state.host for state in store.hosts(audit.id, bare=True)}
+        return next((head for head in (*early, *late) if any(
+            state.answered and state.host in names for state in store.hosts(head.id, bare=True))),
+            early[0] if early else older[0] if older else None)
     return store.previous(audit.id)
 
 
 def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
     return Host(state.host, state.group, state.hardware, state.status, state.reason,
                 state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
-                problems, state.outcomes, state.unknown, kin)
+                problems, state.outcomes, state.unknown, kin, unasked=state.unasked)
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
@@ -73,7 +81,7 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[ProblemS
     """The problems of the host in this audit. The store keeps the texts of the newest answer only: of an older audit it
     knows that a check failed, and not with which text."""
     if state.newest is None or state.newest <= audit.id:
-        return state.problems
+        return (*state.problems, *_untold(state.problems, open_rows))
     newest = {(problem.check, subject, str(problem.outcome)): problem
               for problem in state.problems for subject in problem.subjects}
     # A finding on two of them is one problem.
@@ -81,6 +89,17 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[ProblemS
         newest.get((row.check, row.subject, row.outcome),
                    Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
         for row in open_rows))
+
+
+def _untold(problems: tuple[Problem, ...], open_rows: Iterable[ProblemSince]) -> Iterator[Problem]:
+    """What was found before, and of which the newest answer tells nothing: it may still be so."""
+    said = {(plain(problem.check, 200), plain(subject, 500)) for problem in problems for subject in problem.subjects}
+    dark = {plain(problem.check, 200) for problem in problems if problem.outcome == "unknown"}
+    for row in open_rows:
+        if (row.check, row.subject) not in said and row.check not in dark:
+            yield Problem(row.check, row.subject, "unknown", "cannot be told now" + (
+                f"; it was {row.outcome} when it last could" if row.outcome != "unknown" else ""), code=UNREAD,
+                observed=row.outcome)
 
 
 def missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:

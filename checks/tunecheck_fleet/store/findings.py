@@ -60,11 +60,12 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
     for check, subject, outcome in islice(_each(problems), _MOST):
         name = plain(check, 200), plain(subject, 500)
         now[name] = min(outcome, now.get(name, outcome), key=_WORST.index)
+    dark = {check for (check, _), outcome in now.items() if outcome == "unknown"}
     held = {(check, subject): (number, outcome, begun)
             for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
     ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
             for name, (number, outcome, begun) in held.items()
-            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks)]
+            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in dark)]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
     begins = []
@@ -84,9 +85,12 @@ def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str]]:
     return ((problem.check, subject, problem.outcome) for problem in problems for subject in problem.subjects)
 
 
-def _over(held: str, now: str | None, unknown: bool) -> bool:
-    """Whether what was found is not so any more, where now something else is said (None: nothing)."""
-    return held == "unknown" or (now != "unknown" if now is not None else not unknown)
+def _over(held: str, now: str | None, unknown: bool, elsewhere: bool) -> bool:
+    """Whether what was found is not so any more, where now something else is said (None: nothing). What was unknown is
+    so no more where the check has another unknown in its place (``elsewhere``)."""
+    if now is not None:
+        return held == "unknown" or now != "unknown"
+    return not unknown or (held == "unknown" and elsewhere)
 
 
 def receipts(connection: Connection, host_id: int, audit_id: int, changes: Sequence[Change]) -> None:

@@ -85,7 +85,7 @@ def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[
         None if last is None else when.get(last), problems.read(row.problems),
         outcomes, volatile, about["unknown"], described["spec"],
         described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
-        row.claimed)
+        row.claimed, frozenset(described.get("unasked", ())))
 
 
 class _Problems:

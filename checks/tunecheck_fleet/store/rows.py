@@ -52,7 +52,8 @@ class HostState:
     """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
     where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it.
-    ``claimed``: the key that it tells, where another host had it first."""
+    ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
+    for in that audit."""
 
     host: str
     group: str
@@ -72,6 +73,7 @@ class HostState:
     newest: int | None = None
     first_audit: int = 0
     claimed: str | None = None
+    unasked: frozenset[str] = frozenset()
 
     @property
     def answered(self) -> bool:

@@ -70,7 +70,8 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
         "group": group, "hardware": plain(seen.hardware, 300), "tunecheck": plain(seen.tunecheck, 100),
         "spec": None if seen.spec is None else plain(seen.spec, 100), "reason": plain(seen.reason, 500),
         "unknown": facts.unknown, "checks": facts.unknown_checks,
-        **({"told": facts.reported} if facts.reported else {})}))
+        **({"told": facts.reported} if facts.reported else {}),
+        **({"unasked": sorted(plain(check, 200) for check in seen.unasked)} if answered and seen.unasked else {})}))
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:
         what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), facts)
@@ -95,6 +96,7 @@ def _state(catalogue: int, seen: Seen) -> bytes:
     try:
         text = _ENCODER.encode([catalogue, seen.tunecheck, dict(seen.known), sorted(seen.unknown),
                           [(problem.check, problem.subject, problem.outcome) for problem in seen.problems],
+                          sorted(seen.untold), sorted(seen.unasked),
                           [(run.run, run.at, run.state) for run in seen.changes],
                           *(vars(each) for each in seen.incidents)])
     except (ValueError, TypeError, RecursionError):
@@ -125,7 +127,8 @@ def _facts(seen: Seen, same: bool, clean: Container[str]) -> AnswerFacts:
             not_kept[name] = f"the host tells more than {FACTS} facts"
         else:
             known[name] = text
-    checks = {plain(problem.check, 200) for problem in seen.problems if problem.outcome == "unknown"}
+    checks = {plain(check, 200) for check in (
+        *seen.untold, *(problem.check for problem in seen.problems if problem.outcome == "unknown"))}
     return AnswerFacts(known, frozenset(absent), {**unknown, **not_kept}, tuple(sorted(reported - not_kept.keys())),
                        tuple(sorted(checks)), whole=not not_kept)
 

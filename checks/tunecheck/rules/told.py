@@ -1,0 +1,67 @@
+"""Which checks told nothing: their silence ends no earlier finding of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..model.absence import Absence
+from ..model.finding import Finding
+from .codes import (
+    LOG_INCOMPLETE,
+    LOG_UNREAD,
+    NO_COMPARISON,
+    NO_DRIVER,
+    NO_GPU_LISTED,
+    NOT_DECLARED,
+    NOT_MEASURED,
+    NVML_UNREAD,
+    PATH_UNREAD,
+    REGISTERS_UNREAD,
+    TREE_UNREAD,
+    UNREAD,
+)
+from .index import CHECKS
+
+__all__ = ["unasked", "untold"]
+
+_WHOLE_LOG = "kernel-log-complete"
+#: Of skips: what the check looks at was not there to be read. Every other skip says that the check does not apply.
+_DARK = frozenset((
+    UNREAD, LOG_UNREAD, LOG_INCOMPLETE, NVML_UNREAD, TREE_UNREAD, PATH_UNREAD, REGISTERS_UNREAD, NOT_MEASURED,
+    NO_COMPARISON, NO_DRIVER, NO_GPU_LISTED, "default-unknown", "load-unread", "no-table", "no-version", "none-yet",
+    "not-comparable", "not-counted", "not-looked-for"))
+#: A value that does not exist is told.
+_TOLD = (Absence.NOT_PRESENT, Absence.NOT_SUPPORTED, Absence.NO_BOARDS, Absence.NO_BOOT_LOADER, Absence.NO_SYSTEMD)
+
+
+def untold(findings: Iterable[Finding], verb: str = "preflight") -> frozenset[str]:
+    """Checks of the verb that gave no finding, or none but such that could not look; and those of which a part is
+    unknown, or was looked for in a kernel log that is not whole: what they do not name may be so all the same."""
+    every = list(findings)
+    log = {source for finding in every if finding.id == _WHOLE_LOG and finding.outcome not in ("pass", "skip")
+           for source in finding.evidence}
+    told = {finding.id for finding in every if not _is_dark(finding)}
+    partly = {finding.id for finding in every if finding.outcome == "unknown" or finding.code == LOG_INCOMPLETE or (
+        finding.outcome in ("fail", "warn") and finding.id != _WHOLE_LOG and _is_of(finding, log))}
+    asked = {check.id for check in CHECKS if verb in check.verbs} | {finding.id for finding in every}
+    return frozenset(asked - told | partly)
+
+
+def unasked(findings: Iterable[Finding]) -> frozenset[str]:
+    """Checks that judge nothing, as no specification asks for it."""
+    every = list(findings)
+    return frozenset({finding.id for finding in every if finding.outcome == "skip" and finding.code == NOT_DECLARED} -
+                     {finding.id for finding in every if finding.outcome not in ("skip", "unknown")})
+
+
+def _is_of(finding: Finding, sources: set[str]) -> bool:
+    """Whether it has a line of these sources for evidence: "SOURCE", or "SOURCE: the line"."""
+    return any(told == source or told.startswith(f"{source}: ") for told in finding.evidence for source in sources)
+
+
+def _is_dark(finding: Finding) -> bool:
+    if finding.outcome != "skip":
+        return finding.outcome == "unknown"
+    if finding.code == NOT_DECLARED:
+        return False
+    return finding.code in _DARK or (finding.absence is not None and finding.absence not in _TOLD)
