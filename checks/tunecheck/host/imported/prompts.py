@@ -15,8 +15,8 @@ ASKED = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$
               r".*(?:\n|\Z)", re.MULTILINE)
 #: The machine in a prompt.
 AT = regex(r"\[?(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,64}@([\w.-]{1,253})[:\s\]~]")
-#: A line that is a prompt, and what was typed behind it. A line of an output may begin with "# ", also behind what a tool
-#: put in front of it, and one of XML ends with ">": behind a bare "#" only words that end a session count, and ">"
+#: A line that is a prompt, and what was typed behind it. A line of an output may begin with "# ", also behind what a
+#: tool put in front of it, and one of XML ends with ">": behind a bare "#" only words that end a session count, and ">"
 #: needs a name or a path before it.
 _PROMPT = regex(
     r"(?:\([\w.-]{1,40}\) )?(?:"
