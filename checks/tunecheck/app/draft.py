@@ -84,6 +84,9 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
         change["profile"] = f"no profile is made for {', '.join(ids)}; the one here fits cards {_SHAPES[shape]}"
         made["pci_ids"] = ids
         made["link_width"] = None
+    if made["profile"].endswith(tuple(_SHAPES)) and _unshaped(topology):
+        change.setdefault("profile", "not read: how the cards are joined; see -direct, -switch, -switches in "
+                          "roles/box_spec/README.md")
     if topology.doubt or topology.unidentified:
         change["accelerators.count"] = "not every PCI device could be read; is this how many cards there are?"
     if _judges_relation(made["profile"]):
@@ -137,6 +140,13 @@ def _shape(topology: Topology) -> str:
         return "-switch"
     groups = topology.groups("PXB") or []
     return "-switches" if any(len(group) > 1 for group in groups) else "-direct"
+
+
+def _unshaped(topology: Topology) -> bool:
+    """Return whether the shape is a guess: of some pair it is not known how it is joined, or cards may be missing of
+    which none but one is shown."""
+    return any(pair.relation.value is None for pair in topology.pairs) or (
+        len(topology.devices) < 2 and bool(topology.doubt or topology.unidentified))
 
 
 def _ending(names: Sequence[str], suffix: str) -> str:

@@ -64,7 +64,7 @@ BOXES: dict[str, tuple[Callable[[], Snapshot], str, dict[str, Any], list[str]]] 
     "two sockets": (lambda: seen(trees.two_bridges((0, 1))), "rtx-pro-6000-direct",
                     {"count": 2, "relation": "SYS"}, []),
     "a flat tree": (lambda: seen(trees.flat()), "rtx-pro-6000-direct", {"count": 2, "relation": None},
-                    ["accelerators.relation"]),
+                    ["accelerators.relation", "profile"]),
     "a guest": (lambda: guest(trees.flat()), "passthrough-guest", {"count": 2}, []),
     "one card": (lambda: seen(trees.below_one_switch(1)), "rtx-pro-6000-direct", {"count": 1}, []),
     "eight": (lambda: seen(big.eight_gpus()), "rtx-pro-6000-switches", {"count": 8}, []),

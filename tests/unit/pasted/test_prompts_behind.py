@@ -75,11 +75,14 @@ def test_a_prompt_makes_no_cut_listing_whole(prompt: str, tmp_path: Path) -> Non
 def test_prompts_between_two_outputs(tmp_path: Path) -> None:
     lspci, file = box("switch1").rstrip("\n") + "\n\n", tmp_path / "pasted.txt"
     plain = _judged(file, f"me@a:~$ lspci -nnvvv\n{lspci}me@a:~$ dmesg\n{LOG}")
-    assert _judged(file, f"me@a:~$ lspci -nnvvv\n{lspci}me@a:~$ \nme@a:~$ cd /tmp\nme@a:~$ dmesg\n{LOG}me@a:~$ ") == plain
+    between = "me@a:~$ \nme@a:~$ cd /tmp\n"
+    assert _judged(file, f"me@a:~$ lspci -nnvvv\n{lspci}{between}me@a:~$ dmesg\n{LOG}me@a:~$ ") == plain
 
 
 @pytest.mark.parametrize("text", [
-    "</nvidia_smi_log>\n", "# Avg bus bandwidth    : 18.2556\n", "modprobe@fuse.service: 5% done\n", "[    5.1] </TASK>\n",
+    "</nvidia_smi_log>\n", "# Avg bus bandwidth    : 18.2556\n", "modprobe@fuse.service: 5% done\n",
+    "[    5.1] </TASK>\n", "[pod/gpu-driver-x2x4k/driver] # Out of bounds values : 0 OK\n", "node7: # Avg : 1\n",
+    "root@node7: # Avg bus bandwidth : 1\n", "/var/log/nccl.log: # Avg bus bandwidth : 1\n", "[1,0]<stdout>:#\n",
     "00:01.0 PCI bridge: Intel\n", " 0      N/A     52.40\n", "100%\n", "# nThread 1 nGpus 2\n", "\tBus: primary=00\n",
 ])
 def test_the_last_line_of_an_output_is_no_prompt(text: str) -> None:

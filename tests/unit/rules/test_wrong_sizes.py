@@ -19,8 +19,8 @@ HEAD = """# nccl-tests version 2.18.2 nccl-headers=22809 nccl-library=22809
 
 
 def _row(size: int, out: str = "0", within: str = "0") -> str:
-    return f" {size:12} {size // 4:12}     float     sum      -1   473.75   17.71   17.71 {out:>6}   473.61   17.71   " \
-           f"17.71 {within:>6}\n"
+    return (f" {size:12} {size // 4:12}     float     sum      -1   473.75   17.71   17.71 {out:>6}   473.61   17.71"
+            f"   17.71 {within:>6}\n")
 
 
 @pytest.mark.parametrize(("rows", "bounds", "told"), [

@@ -23,6 +23,8 @@ _AER, _ACS = 0x01, 0x0D
 _WITHOUT_ACS = "Upstream Port"
 #: QEMU's pxb and pxb-pcie.
 _EXPANDERS = ("1b36:0009", "1b36:000b")
+#: Display controllers and processing accelerators: their classes.
+_ACCELERATORS = ("0300", "0302", "1200")
 _NO_LINK = ("", "Root Complex Integrated Endpoint", "Root Complex Event Collector")
 
 
@@ -122,6 +124,7 @@ class BusTree:
             device.class_code == "0600" or (device.bdf.endswith(":00:00.0") and device.class_code is None)
             for device in devices.values())
         self._roots: set[tuple[str, int]] = set()
+        self._common: str | None = None
         # A machine has other root buses by its expander bridges alone where its ports are QEMU's.
         expanded = any(f"{device.vendor}:{device.device}" in _EXPANDERS for device in devices.values())
         for device in devices.values():
@@ -153,6 +156,26 @@ class BusTree:
                 return "/".join(["/sys/devices", f"pci{domain}:{bus:02x}", *parts]), None
             parts.insert(0, parents[0].bdf)
             bus = _bus(parents[0])[1]
+
+    def _joined(self) -> str:
+        """Return the topmost port above all accelerators, where they meet below another port under it; "" where the
+        text does not show that. How they are joined does not depend on what is above that port."""
+        if self._common is None:
+            ways = [self._up(device) for device in self._devices.values()
+                    if (device.class_code or "").startswith(_ACCELERATORS)]
+            shared = ways and all(len(way) > 1 and way[:2] == ways[0][:2] for way in ways)
+            self._common = ways[0][0] if shared else ""
+        return self._common
+
+    def _up(self, device: LspciDevice) -> list[str]:
+        """Return the bridges above a device, the topmost first; [] where the way up is ambiguous."""
+        found: list[str] = []
+        while (parents := self._above.get(_bus(device), [])) and len(found) < 256:
+            if len(parents) > 1 or parents[0].bdf in found:
+                return []
+            device = parents[0]
+            found.insert(0, device.bdf)
+        return found
 
     def settle(self) -> None:
         """Decide about each device of which nothing of PCI Express is shown: it is a conventional one, or its text lost
@@ -217,6 +240,9 @@ class BusTree:
         return port.port in ("Root Port", "Downstream Port", None) and silent and port.width != 0
 
     def _not_a_root(self, domain: str, bus: int, top: LspciDevice) -> str:
+        # lspci without root does not say what kind of port it is: the accelerators' common one stands for the root.
+        if not self._whole and top.denied and top.bdf == self._joined() and (domain, bus) not in self._inside:
+            return ""
         # A way that ends at a root port is whole, also where the text lost the host bridge above it.
         if not self._whole and not (top.port == "Root Port" and (domain, bus) in self._roots):
             return f"not in the import ({self._lacks}, so these may be only some devices); {FULL}"

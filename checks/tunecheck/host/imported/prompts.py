@@ -15,14 +15,16 @@ ASKED = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$
               r".*(?:\n|\Z)", re.MULTILINE)
 #: The machine in a prompt.
 AT = regex(r"\[?(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,64}@([\w.-]{1,253})[:\s\]~]")
-#: A line that is a prompt, and what was typed behind it. A line of an output may begin with "# ", and one of XML ends
-#: with ">": behind a bare "#" only words that end a session count, and ">" needs a name or a path before it.
+#: A line that is a prompt, and what was typed behind it. A line of an output may begin with "# ", also behind what a
+#: tool put in front of it, and one of XML ends with ">": behind a bare "#" only words that end a session count, and ">"
+#: needs a name or a path before it.
 _PROMPT = regex(
     r"(?:\([\w.-]{1,40}\) )?(?:"
-    r"[\w.-]{1,64}@[\w.-]{1,253}(?::[^\s#$%>]{1,200}| [~/][^\s#$%>]{0,200})?(?: \([\w./-]{1,60}\))? ?[#$%>\u276f](?: .*)?"
-    r"|\[[^\]\n]{1,100}\] ?[#$%>](?: .*)?"
+    r"[\w.-]{1,64}@[\w.-]{1,253}(?::[^\s#$%>]{1,200}| [~/][^\s#$%>]{0,200})?(?: \([\w./-]{1,60}\))?"
+    r" ?[#$%>\u276f](?: .*)?"
+    r"|\[[\w.-]{1,64}(?:@[\w.-]{1,253})?(?: [^\]\n]{1,100})?\][#$%>](?: .*)?"
     r"|[\w.-]{1,64}:[~/][^\s#$%>]{0,200} ?[#$>](?: .*)?"
-    r"|[~/][^\s#$%>]{0,200} [#$%\u276f](?: .*)?"
+    r"|[~/][^\s#$%>:]{0,200} [#$%\u276f](?: .*)?"
     r"|(?:ba|da|k|z)?sh-\d[\d.]{0,8}[#$](?: .*)?"
     r"|[A-Za-z][\w.-]{0,63}[#$]"
     r"|[#$%>\u276f\u279c]"
