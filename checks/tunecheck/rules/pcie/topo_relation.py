@@ -60,10 +60,10 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{len(given_names(case.snapshot))} GPUs are is not known; add: nvidia-smi topo -m",
                       absence=Absence.NOT_IN_IMPORT)
     elif not pairs and len(devices) < 2 and not case.snapshot.topology.certain and len(given_names(case.snapshot)) != 1:
-        why = case.snapshot.topology.doubt or case.snapshot.topology.accelerators.why()
+        found = case.snapshot.topology.accelerators
         yield Finding(_ID, "relation-unknown", "pairs", "unknown", "effective", "how many accelerators there are, and "
-                      f"how close they are to each other, is not known: {why}",
-                      absence=case.snapshot.topology.accelerators.absence or Absence.NOT_IN_IMPORT)
+                      f"how close they are to each other, is not known: {case.snapshot.topology.doubt or found.why()}",
+                      evidence=(found.source,), absence=found.absence or Absence.NOT_IN_IMPORT)
     # One accelerator where groups are declared is a group that is too small, not nothing to judge.
     elif not pairs and not (groups.inside and case.snapshot.topology.devices):
         yield Finding(_ID, NO_PAIR, "pairs", "skip", "effective", "fewer than two accelerators: no pair to judge")
