@@ -155,12 +155,12 @@ def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str
     return "", []
 
 
-#: What stands behind the causes of a host, so that of two lists the longer one is heavier.
+#: Ends the list of a host's causes: of two hosts with the same worst causes, the one with more of them comes first.
 _NOTHING = (len(RANK), True)
 
 
 def _weight(cause: Cause) -> tuple[int, bool]:
-    """The heavier it is, the less: what failed before what only warns."""
+    """The order of causes, the worst first: by severity, then a failure before a warning."""
     return RANK[cause.severity], cause.outcome == "warn"
 
 

@@ -19,7 +19,7 @@ from ..file_text import text
 from .pcie import from_config, read_config
 
 __all__ = ["DEVICES", "Device", "Link", "accelerators", "addresses", "bdf_key", "device", "display_name", "driver",
-           "of_nvidia", "of_the_driver", "unidentified"]
+           "listed", "of_nvidia", "of_the_driver", "unidentified"]
 
 DEVICES = "/sys/bus/pci/devices"
 
@@ -90,17 +90,22 @@ def addresses(host: Host, wanted: Collection[str]) -> Fact[tuple[str, ...]]:
     return known(tuple(found), DEVICES)
 
 
-def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | None:
-    """Return the addresses of NVIDIA's devices in the PCI tree, and of those whose vendor cannot be read. None where
-    the devices cannot be listed. What the spec calls an accelerator (``wanted``) counts as well, whoever made it."""
+def listed(host: Host) -> tuple[str, ...] | None:
+    """Return the addresses of all PCI devices, in order. None where they cannot be listed, or are too many to be
+    believed: accelerators() says why."""
     try:
         names = [name for name in host.list(DEVICES) if BDF.match(name)]
     except Unreadable:
         return None
-    if len(names) > MOST_PCI:
-        return None
-    return tuple(name for name in sorted(names, key=bdf_key)
-                 if _hex(host, name, "vendor") in (_NVIDIA, "") or _ids(host, name) in wanted)
+    return tuple(sorted(names, key=bdf_key)) if len(names) <= MOST_PCI else None
+
+
+def of_nvidia(host: Host, wanted: Collection[str] = ()) -> tuple[str, ...] | None:
+    """Return the addresses of NVIDIA's devices in the PCI tree, and of those whose vendor cannot be read. None where
+    the devices cannot be listed. What the spec calls an accelerator (``wanted``) counts as well, whoever made it."""
+    names = listed(host)
+    return None if names is None else tuple(name for name in names if _hex(host, name, "vendor") in (_NVIDIA, "")
+                                            or _ids(host, name) in wanted)
 
 
 def of_the_driver(host: Host) -> tuple[str, ...]:
@@ -122,13 +127,7 @@ def unidentified(host: Host, wanted: Collection[str]) -> tuple[Fact[str], ...]:
     """Return one fact for each device that cannot be told from an accelerator; it says why, and ``source`` is the
     device's file. Such devices must not count as none. What is known of a device (vendor, class, another board's
     driver) may rule it out."""
-    try:
-        names = [name for name in host.list(DEVICES) if BDF.match(name)]
-    except Unreadable:
-        return ()
-    if len(names) > MOST_PCI:       # said where the accelerators are looked for
-        return ()
-    return tuple(fact for name in sorted(names, key=bdf_key) if (fact := _unread(host, name, wanted)) is not None)
+    return tuple(fact for name in listed(host) or () if (fact := _unread(host, name, wanted)) is not None)
 
 
 def _unread(host: Host, bdf: str, wanted: Collection[str]) -> Fact[str] | None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...host import Host, Unreadable
-from ...parsers.pci.bdf import BDF, bdf_key
-from ...parsers.text.bounds import MOST_PCI
+from ...host import Host
 from ...util.at_first_use import dataclass
 from ..file_text import text
-from .devices import DEVICES
+from .devices import DEVICES, listed
 
 __all__ = ["Other", "other_makers"]
 
@@ -51,13 +49,7 @@ class Other:
 def other_makers(host: Host, wanted: Collection[str]) -> tuple[Other, ...]:
     """Return the accelerators of other makers, in address order. What the spec calls an accelerator (``wanted``) is
     judged, so it is none of them."""
-    try:
-        names = [name for name in host.list(DEVICES) if BDF.match(name)]
-    except Unreadable:
-        return ()
-    if len(names) > MOST_PCI:       # said where the accelerators are looked for
-        return ()
-    found = (_other(host, name, wanted) for name in sorted(names, key=bdf_key))
+    found = (_other(host, name, wanted) for name in listed(host) or ())
     return tuple(each for each in found if each is not None)
 
 
