@@ -12,7 +12,7 @@ p2p       `p2p --json` over all GPUs
 stalls    a rank is stopped in the soak (--stops, --stops-before): until the GPUs are proven
 
 Each tree makes its inputs of the same machines by itself (lab.waiting.inside). The two sides of a turn stand side by
-side; everything runs on --cores processors, no two of one core where there are so many. Goals are those of issue 25;
+side; everything runs on --cores processors, no two of one core where there are so many. Goals stand beside each figure;
 --json keeps every line with its goal, for lab.waiting.table. Exit code 1: a goal was missed.
 """
 

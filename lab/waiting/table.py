@@ -18,13 +18,14 @@ __all__ = ["page"]
 _FOLDER = Path(__file__).parents[2] / "docs/benchmarks"
 _HEAD = """# Where people wait: before and now
 
-The table of issue 25, printed by `python -m lab.waiting.table` (`waiting-rows.json` names the lines of each row).
+The table of goals, printed by `python -m lab.waiting.table` (`waiting-rows.json` names the lines of each row).
 Before and now of a row were measured in turns in one run by `python -m lab.waiting.both --before TREE --json FILE`;
-before is the code of e2d45bf1 (2026-11-23). Milliseconds of another machine say little: the issue's own figures stand
-behind them in brackets. A row that names a run was measured by it; the others say where their figures come from.
+before is the code of e2d45bf1 (2026-11-23). Milliseconds of another machine say little: the figures with which the
+goals were set stand behind them in brackets. A row that names a run was measured by it; the others say where their
+figures come from.
 
 """
-_COLUMNS = "| row | before (issue) | goal | now | reached | how measured |\n|---|---|---|---|---|---|\n"
+_COLUMNS = "| row | before (when the goal was set) | goal | now | reached | how measured |\n|---|---|---|---|---|---|\n"
 
 
 def page() -> str:
@@ -42,8 +43,8 @@ def _row(row: dict[str, Any], runs: dict[str, Any]) -> str:
     before = row.get("before") or "; ".join(_figure(each["theirs"], each["unit"]) for each in lines if each["theirs"])
     now = row.get("now") or "; ".join(_figure(each["ours"], each["unit"]) for each in lines)
     how = row.get("how") or ", ".join(dict.fromkeys(place[0] for place in row["figures"]))
-    issue = f" ({row['issue']})" if row["issue"] else ""
-    cells = (row["what"], (before + issue).strip(), row["goal"], now, _verdict(row, lines), how)
+    reported = f" ({row['reported']})" if row["reported"] else ""
+    cells = (row["what"], (before + reported).strip(), row["goal"], now, _verdict(row, lines), how)
     return "| " + " | ".join(cells) + " |\n"
 
 

@@ -96,7 +96,7 @@ def test_a_word_in_place_of_a_value(tmp_path: Path, value: str, word: str) -> No
     assert found.outcome == {"ERR!": one, "N/A": "pass"}.get(word, "fail")
 
 
-def test_the_row_of_a_newcomer(tmp_path: Path) -> None:
+def test_a_row_with_words_in_the_memory_cell(tmp_path: Path) -> None:
     for memory in ("Unknown Error", "GPU is lost", "4MiB /  97887MiB", "ERR!", "ERR! / ERR!"):
         for power in ("N/A /  N/A", "ERR! / ERR!", "ERR!", "Unknown Error"):
             text = rows({(1, 0): f"ERR!   ERR!  ERR!            {power}  ", (1, 1): f"     {memory}      ",
