@@ -40,6 +40,11 @@ def run(*jobs: Job, seconds: float = 60, limits: Mapping[str, float] = LIMITS, *
     return Supervisor(limits, **options).run(jobs, seconds)
 
 
+def children() -> set[int]:
+    """Those of this process. Servers of other tests may be among them, so compare before and after."""
+    return {int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
+
+
 def test_two_workers_that_do_their_job() -> None:
     outcome = run(job(), job())
     assert outcome.complete and outcome.codes == (0, 0) and outcome.errors == ("", "")
@@ -63,9 +68,10 @@ def test_what_fails_meanwhile_ends_workers_that_never_began(tmp_path: Path) -> N
     def meanwhile() -> None:
         raise KeyboardInterrupt
 
+    before = children()
     with pytest.raises(KeyboardInterrupt):
         Supervisor(LIMITS).run([job("marks", file=str(mark))], 60, meanwhile)
-    assert not mark.exists() and not list(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+    assert not mark.exists() and not children() - before
 
 
 def test_a_job_whose_code_cannot_be_loaded_says_so() -> None:
