@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .model import AuditHead
     from .store import Store
 
-__all__ = ["newest_heard", "newest_of_each", "newest_with"]
+__all__ = ["newer_than", "newest_heard", "newest_of_each", "newest_with"]
 
 #: A folder for each night is an inventory of its own each: so many are looked through, so many named, so long (s).
 _LOOKED, _NAMED, _RECENT = 20, 3, 30 * 86400.0
@@ -42,6 +42,19 @@ def newest_heard(store: Store) -> tuple[int | None, tuple[str, ...]]:
                          f"{own_command(f'fleet --audit {head.id}')}")
             shown |= other
     return first.id, tuple(notes)
+
+
+def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
+    """What is to be said where this audit is shown and a newer one of the same inventory or folder is there."""
+    shown = next((head for head in store.audits() if head.id == audit_id), None)
+    if shown is None:
+        return ()
+    newest = next((head for head in newest_of_each(store)
+                   if without_limit(head.scope) == without_limit(shown.scope)), None)
+    if newest is None or newest.id <= audit_id:
+        return ()
+    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: causes, ids and fixes are those of "
+            f"that time; of audit #{newest.id}: {own_command(f'fleet --audit {newest.id}')}",)
 
 
 def newest_with(store: Store, host: str) -> int | None:

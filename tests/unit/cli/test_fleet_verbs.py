@@ -89,6 +89,15 @@ def test_the_report_comes_again_from_the_history(drifted: Fleet) -> None:
     assert code == 0 and "CLEAN" in out and "#1" in out
 
 
+def test_an_older_audit_shown_again_says_that_a_newer_one_is_there(drifted: Fleet) -> None:
+    def said(*words: str) -> list[str]:
+        return [note for note in json.loads(drifted.run("fleet", *words, "--json")[1])["notes"] if "newest" in note]
+
+    assert not said() and not said("--audit", "2")
+    older, = said("--audit", "1")
+    assert "tunecheck fleet --audit 2" in older
+
+
 def test_the_fleets_own_verbs(drifted: Fleet) -> None:
     code, out, _ = drifted.run("fleet", "hosts")
     assert code == 0 and out.count("gpu") >= 6
