@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,6 @@ RELEASE = os.uname().release
 MODULES = {"virtio_blk": {"queue_depth": 64}}
 TOKENS = ["pci=noacs"]
 _KILLED, _REFUSED = 9, 7
-
 
 
 class EndedError(Exception):
@@ -125,6 +125,8 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     monkeypatch.setattr(trial, "ENDED", str(tmp_path / "var/ended.json"))
     monkeypatch.setattr(proof, "MEMORY", str(tmp_path / "var/memory.json"))
     monkeypatch.setattr(trial_hang, "take_back", lambda *_: [])
+    # What a process that is killed leaves there goes with the test.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "var"))
     debian = initramfs.InitramfsTools(RELEASE)
     debian.image = str(made.image)
     monkeypatch.setattr(debian, "text", lambda _module, image, _conf: json.loads(Path(image).read_text())["options"])

@@ -88,7 +88,9 @@ class Check:
     facts it judges, as shell patterns. About these facts drift asks the desired state, and neither the majority of the
     hosts nor the previous audit; {subject} is the name of what the finding is about. ``happening``: it tells what goes
     on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it.
-    ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first."""
+    ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first.
+    ``could_not_look``: its own codes of a skip that say that what it judges was not there to be read. Such a skip ends
+    no earlier finding (told.py); every other skip says that the check does not apply."""
 
     id: str
     summary: str
@@ -102,6 +104,7 @@ class Check:
     judges: tuple[str, ...] = ()
     happening: bool = False
     built_so: bool = False
+    could_not_look: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

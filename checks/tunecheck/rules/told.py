@@ -20,16 +20,15 @@ from .codes import (
     TREE_UNREAD,
     UNREAD,
 )
-from .index import CHECKS
+from .index import BY_ID, CHECKS
 
 __all__ = ["unasked", "untold"]
 
 _WHOLE_LOG = "kernel-log-complete"
-#: Of skips: what the check looks at was not there to be read. Every other skip says that the check does not apply.
-_DARK = frozenset((
+#: Common codes of a skip for which what the check looks at was not there to be read. A check declares its own of them.
+_COULD_NOT_LOOK = frozenset((
     UNREAD, LOG_UNREAD, LOG_INCOMPLETE, NVML_UNREAD, TREE_UNREAD, PATH_UNREAD, REGISTERS_UNREAD, NOT_MEASURED,
-    NO_COMPARISON, NO_DRIVER, NO_GPU_LISTED, "default-unknown", "load-unread", "no-table", "no-version", "none-yet",
-    "not-comparable", "not-counted", "not-looked-for"))
+    NO_COMPARISON, NO_DRIVER, NO_GPU_LISTED))
 #: A value that does not exist is told.
 _TOLD = (Absence.NOT_PRESENT, Absence.NOT_SUPPORTED, Absence.NO_BOARDS, Absence.NO_BOOT_LOADER, Absence.NO_SYSTEMD)
 
@@ -40,7 +39,7 @@ def untold(findings: Iterable[Finding], verb: str = "preflight") -> frozenset[st
     every = list(findings)
     log = {source for finding in every if finding.id == _WHOLE_LOG and finding.outcome not in ("pass", "skip")
            for source in finding.evidence}
-    told = {finding.id for finding in every if not _is_dark(finding)}
+    told = {finding.id for finding in every if not _could_not_look(finding)}
     partly = {finding.id for finding in every if finding.outcome == "unknown" or finding.code == LOG_INCOMPLETE or (
         finding.outcome in ("fail", "warn") and finding.id != _WHOLE_LOG and _is_of(finding, log))}
     asked = {check.id for check in CHECKS if verb in check.verbs} | {finding.id for finding in every}
@@ -59,9 +58,10 @@ def _is_of(finding: Finding, sources: set[str]) -> bool:
     return any(told == source or told.startswith(f"{source}: ") for told in finding.evidence for source in sources)
 
 
-def _is_dark(finding: Finding) -> bool:
+def _could_not_look(finding: Finding) -> bool:
     if finding.outcome != "skip":
         return finding.outcome == "unknown"
     if finding.code == NOT_DECLARED:
         return False
-    return finding.code in _DARK or (finding.absence is not None and finding.absence not in _TOLD)
+    declared = BY_ID[finding.id].could_not_look if finding.id in BY_ID else ()
+    return finding.code in _COULD_NOT_LOOK or finding.code in declared or (finding.absence is not None and finding.absence not in _TOLD)

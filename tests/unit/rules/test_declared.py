@@ -50,6 +50,14 @@ def test_what_a_declaration_can_say_is_used() -> None:
     assert all(check.place % 5 == 0 and check.summary for check in CHECKS)
 
 
+def test_codes_of_a_check_that_could_not_look_are_its_own() -> None:
+    saying = [check for check in CHECKS if check.could_not_look]
+    assert saying
+    for check in saying:
+        own = import_module(f"tunecheck.rules.{check.module}").CODES
+        assert set(check.could_not_look) <= set(own), check.id
+
+
 @pytest.mark.parametrize(("module", "changed", "says"), [
     (xid, {"id": "xids"}, r"^rules/errors/xid\.py .*\bxids\b.* rules/errors/xids\.py$"),
     (link_width, {"heading": xid.CHECK.heading, "place": xid.CHECK.place}, r"^link-width .*\bKERNEL, 10\b"),

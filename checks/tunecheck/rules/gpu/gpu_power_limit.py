@@ -17,6 +17,7 @@ from ..nvidia.from_nvml import Unread, Verdict, board_of, each, maybe, number, s
 CHECK = Check(
     "gpu-power-limit", "the power limit is the declared one, or the default",
     Heading.GPUS, 80, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.power_limit",),
+    could_not_look=("default-unknown",),
 )
 CODES = {
     "default-unknown": "The power limit can be read; neither specification nor board has another to compare it with.",

@@ -23,6 +23,7 @@ from ..part_of_devices import shown_by_a_part
 CHECK = Check(
     "topo-agreement", "PCI tree, NVML and nvidia-smi tell the same relations",
     Heading.ACCELERATORS, 40, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.WHOLE_TREE, Needs.WAY, Needs.PAIRS),
+    could_not_look=("no-table", "not-comparable"),
 )
 _ID = CHECK.id
 CODES = {
