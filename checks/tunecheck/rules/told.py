@@ -64,4 +64,5 @@ def _could_not_look(finding: Finding) -> bool:
     if finding.code == NOT_DECLARED:
         return False
     declared = BY_ID[finding.id].could_not_look if finding.id in BY_ID else ()
-    return finding.code in _COULD_NOT_LOOK or finding.code in declared or (finding.absence is not None and finding.absence not in _TOLD)
+    return finding.code in _COULD_NOT_LOOK or finding.code in declared or (
+        finding.absence is not None and finding.absence not in _TOLD)

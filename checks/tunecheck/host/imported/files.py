@@ -24,6 +24,7 @@ from ...parsers.text.repeats import shortened
 from ...util.at_first_use import dataclass
 from . import packed as imported_packed
 from .dressings import sections
+from .line_ends import mended
 from .prompts import ASKED, AT, unprompted
 from .seams import parts as seams
 
@@ -215,7 +216,8 @@ def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
         for section in bug_report.sections(unprompted(text)):
             yield Piece(origin, section.title, section.text, section.path, section.absent, doubt)
         return
-    text = clean(text)
+    ends = mended(clean(text))
+    text, doubt = ends.text, doubt or ends.doubt
     bare = unprompted(text)
     for machine, body in sections(bare if bare.strip() else text):
         yield from _prompted(origin, shortened(body), doubt, machine)

@@ -32,6 +32,8 @@ __all__ = ["Fallen", "HungTask", "KernelEvents", "SXid", "Xid", "parse"]
 _XID = regex(
     r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?"
     r"(?: (GPU-I:\d+(?: GPU-CI:\d+)?))?\): (\d{1,6})(?:, pid=('?[^,]*'?), name=([^,]*))?,? ?(.*)")
+#: What is left of such a line where its end is missing, before the number or within the address.
+_CUT_XID = regex(r"NVRM: Xid(?: \([^)\n]{0,60}(?:\):?)?)?\s*\Z")
 _BARE_PID = regex(r"pid=(\d{1,10}), (.*)")
 _LOST = regex(r"NVRM: GPU ([0-9a-fA-F:]{7,16})(?:\.[0-7])?: GPU has fallen off the bus")
 _PROBED = regex(r"NVRM: The NVIDIA GPU ([0-9a-fA-F:]{7,16})\.[0-7]\b")
@@ -119,7 +121,8 @@ class KernelEvents:
     programs that the driver refused for their version, ``unsupported`` boards that the loaded modules do not drive.
     ``memory`` are errors of the host's memory and processors, and kills for want of memory. ``links`` are ways that are
     narrower or slower than their device. ``quoted`` are Xids that a sentence or another program names, and no line of
-    the kernel. ``boards`` are the addresses of NVIDIA's GPUs that the kernel found at boot."""
+    the kernel. ``boards`` are the addresses of NVIDIA's GPUs that the kernel found at boot. ``cut_xids`` counts the
+    driver's lines of an Xid that end before its number: a window or a filter cut them off."""
 
     start: bool
     cut: bool
@@ -143,6 +146,7 @@ class KernelEvents:
     links: tuple[Limited, ...] = ()
     quoted: tuple[Quoted, ...] = ()
     boards: tuple[str, ...] = ()
+    cut_xids: int = 0
 
     @property
     def complete(self) -> bool:
@@ -165,7 +169,7 @@ def parse(log: str, doubt: str = "") -> KernelEvents:
                         found.refusals.mismatches(), found.refusals.boards(), found.memory.result(), *span(text), doubt,
                         found.limits.result({xid.gpu for xid in found.xids.values()}),
                         found.quoted.result((xid.gpu, xid.code) for xid in found.xids.values()),
-                        tuple(found.boards.found))
+                        tuple(found.boards.found), found.cut_xids)
 
 
 def _has_start(log: str) -> bool:
@@ -180,6 +184,7 @@ class _Collector:
     fallen: dict[tuple[int, str], Fallen] = field(default_factory=dict)
     hung: dict[tuple[str, int], HungTask] = field(default_factory=dict)
     sxids: dict[tuple[int, str, int, bool], SXid] = field(default_factory=dict)
+    cut_xids: int = 0
     pcie: PcieErrors = field(default_factory=PcieErrors)
     bars: Assignments = field(default_factory=Assignments)
     limits: Limits = field(default_factory=Limits)
@@ -222,6 +227,8 @@ class _Collector:
         self._probed = (address, when, left - 1)
         if xid:
             self._xid(line, xid)
+        elif _CUT_XID.match(line.text):
+            self.cut_xids += line.count
         elif lost:
             self._fell(_address(lost[1]), line.when, at_probe=False)
         elif probed:

@@ -26,8 +26,9 @@ _NUMBERED = regex(r"^[ \t]{0,7}(\d{1,6})(?:\t|[:|.)](?![0-9a-f]{2}[.:])| {2}|[ ]
 _DEVICE = regex(r"^(\d{1,6}):(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] )")
 #: Lines of a text of which a pattern can be told.
 _FEW = 3
-#: A page, or what a browser copies of one. XML of nvidia-smi has neither.
-_HTML = regex(r"<(?:!doctype html|html|body|pre|code|br|div|p|span|td)\b[^<>]{0,400}>", re.IGNORECASE)
+#: A page, or what a browser copies of one. XML of nvidia-smi has neither; lspci has "<PERR-", broken within by windows.
+_HTML = regex(r"<(?:!doctype html|html|body|pre|code|br|div|p|span|td)(?:\s+[a-z-]{1,30}=[\"'][^<>]{0,400})?\s*/?>",
+              re.IGNORECASE)
 _BLOCK = regex(r"<(?:br|/p|/div|/tr|/li|/pre)\b[^<>]{0,200}>", re.IGNORECASE)
 _TAG = regex(r"</?[a-zA-Z][a-zA-Z0-9:-]{0,30}(?:\s[^<>]{0,1000})?/?>")
 _SCRIPT = regex(r"<(script|style)\b[^<>]{0,400}>.{0,200000}?</\1>", re.IGNORECASE | re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...model.finding import Finding
+from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
 from ..context import Case
 from . import from_log, xid_remedies
@@ -19,6 +19,7 @@ CHECK = Check(
 )
 CODES = {
     "xid-N": "A GPU reported Xid N.",
+    "cut-off": "A line of an Xid ends before the number: what happened cannot be told.",
     "quoted": "A sentence or another program names an Xid, and no line of the kernel that is here.",
 }
 _ID = CHECK.id
@@ -31,11 +32,21 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     for xid in log.xids:
         yield _judge(case, log, xid, xid.load == log.loads)
+    if log.cut_xids:
+        yield _cut_off(case, log.cut_xids)
     quoted = from_log.quoted(case, _ID)
     if quoted:
         yield quoted
-    elif not log.xids:
+    elif not log.xids and not log.cut_xids:
         yield from_log.nothing_logged(case, _ID, "Xid")
+
+
+def _cut_off(case: Case, count: int) -> Finding:
+    lines = "a line of an Xid ends" if count == 1 else f"{count} lines of an Xid end"
+    return Finding(_ID, "cut-off", "lines", "unknown", "behaviour",
+                   f"{lines} before the number, so what happened is not known", str(count), "no Xid since boot",
+                   (case.host.kernel.log.source,),
+                   Remedy.typed("give the whole lines: `sudo journalctl -k -b -g Xid --no-pager`"))
 
 
 def _judge(case: Case, log: KernelEvents, xid: Xid, current: bool) -> Finding:
