@@ -166,7 +166,7 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
-    return [replace(row, flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+    return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
 
 
 def _decided(view: View, rows: list[Row]) -> list[Row]:
@@ -183,7 +183,7 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
         known = view.decision("acknowledge", row.host, row.fact, row.since) if open_since else None
-        found.append(replace(row, approved=approved, acknowledged=known))
+        found.append(row._replace(approved=approved, acknowledged=known))
     return found
 
 
@@ -191,7 +191,7 @@ def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:
     drifted = Counter(host for cause in found if cause.counts for host in cause.hosts)
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
-        outcomes=dict(host.outcomes), drifted=drifted[host.host], unknown=dict(host.unknown), problems=host.problems,
+        outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,
         last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
         waits=host.waits)
         for host in view.hosts)

@@ -140,8 +140,8 @@ class View:
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
     were over then. ``decided``: the decision about a fact or check of a host. ``events``: who is not who it was
     since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
-    ``recent``: how they moved in the last audits. ``began``: since when a problem of (host, check, subject) is
-    there; ``standing``: the warnings among them that were there from the start or came with our own roles.
+    ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
+    subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -168,8 +168,8 @@ class View:
     in_change: frozenset[str] = frozenset()
     waivers: tuple[Waiver, ...] = ()
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    began: Mapping[tuple[str, str, str], Since] = field(default_factory=dict)
-    standing: frozenset[tuple[str, str, str]] = frozenset()
+    began: Mapping[str, Mapping[tuple[str, str], Since]] = field(default_factory=dict)
+    standing: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

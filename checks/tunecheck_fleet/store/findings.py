@@ -129,7 +129,7 @@ def since(store: OpenHistory, audit_id: int | None, checks: Collection[str] | No
     return [row for part in parts(hosts) for row in _listed(store, wanted.where(host.c.name.in_(part)))]
 
 
-def during(audit_id: int) -> Any:
+def during(audit_id: Any) -> Any:
     """Spans of findings that held at that audit."""
     return (finding_span.c.from_audit <= audit_id) & or_(
         finding_span.c.until_audit.is_(None), finding_span.c.until_audit > audit_id)

@@ -7,19 +7,18 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import zstandard
-from sqlalchemy import Connection, Row, null, or_, select, true
+from sqlalchemy import Connection, Row, Select, or_, select, true
 
 from tunecheck.errors import Misuse, UsageError
-from tunecheck.model.command import Command
 from tunecheck.util.suggestions import did_you_mean, nearest
 
-from ..model import Problem
 from ..own_command import own_command
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
+from .told import NOTHING, Answered, Told
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -28,39 +27,43 @@ __all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
            "presence"]
 
 
-_HOST = select(host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit,
-               snap.c.status.label("answer"), snap.c.about_id.label("about")).join(snap, snap.c.host_id == host.c.id)
-_TOLD = _HOST.add_columns(
-    newest.c.audit_id.label("newest_audit"), newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes
-).join(newest, newest.c.host_id == host.c.id, isouter=True)
-_HEADS = select(host.c.id, snap.c.status.label("answer"), snap.c.about_id.label("about")).join(
-    snap, snap.c.host_id == host.c.id)
-_ROWS = 200
-#: Without what its newest answer told.
-_BARE = _HOST.add_columns(
-    host.c.answered_audit.label("newest_audit"), *(null().label(name) for name in (
-        "boot_id", "volatile", "problems", "outcomes")))
+_HOST: Select[Any] = select(
+    host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit, host.c.answered_audit,
+    snap.c.status.label("answer"), snap.c.about_id.label("about")).join(snap, snap.c.host_id == host.c.id)
+_TOLD: Select[Any] = select(
+    newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
+#: Hosts whose newest answers are read at a time: a host with 40 findings has 20 KiB of text there, of which hardly
+#: anything is left once it is understood.
+_AT_ONCE = 200
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
-          only: Collection[str] | None = None, bare: bool = False) -> list[HostState]:
-    """``only``: these hosts. ``bare``: without what they told in their newest answer."""
+          only: Collection[str] | None = None, bare: bool = False,
+          gauges: Collection[str] | None = None) -> list[HostState]:
+    """``only``: these hosts. ``bare``: without what they told in their newest answer. ``gauges``: of their volatile
+    facts no more than these."""
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
         each = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
         heads = [row for some in each for row in connection.execute(
-            _HEADS.where(there(number, also), some).order_by(host.c.name, host.c.id))]
+            _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id))]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
         silent = [row.id for row in heads if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
-        # A few at a time: of a host with 40 findings the texts here are twice as large as what is made of them.
-        problems = _Problems()
-        return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when, problems)
-                for some in each for row in connection.execute(
-                    (_BARE if bare else _TOLD).where(there(number, also), some).order_by(host.c.name, host.c.id),
-                    execution_options={"yield_per": _ROWS})]
+        told, same = Told(gauges), dict[frozenset[str], frozenset[str]]()
+        found = []
+        # Some at a time, by number: to sort them all, a database has all their texts in memory at once.
+        for start in range(0, len(heads), _AT_ONCE):
+            part = heads[start:start + _AT_ONCE]
+            names = {row.id: row.name for row in part}
+            answers = {} if bare else {row.host_id: told.read(names[row.host_id], row) for row in connection.execute(
+                _TOLD.where(newest.c.host_id.in_(names)))}
+            for row in part:
+                answer = NOTHING._replace(audit=row.answered_audit) if bare else answers.get(row.id, NOTHING)
+                found.append(_state(row, abouts[row.about], number, earlier.get(row.id), before, when, answer, same))
+        return found
 
 
 def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
@@ -75,42 +78,17 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
 
 
 def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
-           before: dict[int | None, Any], when: dict[int, float], problems: _Problems) -> HostState:
+           before: dict[int | None, Any], when: dict[int, float], answer: Answered,
+           same: dict[frozenset[str], frozenset[str]]) -> HostState:
     answered = row.answer in ANSWERED
     last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
     described = about if answered or not earlier else before[earlier[1]]
-    outcomes, volatile = (json.loads(text) if text else {} for text in (row.outcomes, row.volatile))
+    unasked = frozenset(described.get("unasked", ()))
     return HostState(
         row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
-        None if last is None else when.get(last), problems.read(row.problems),
-        outcomes, volatile, about["unknown"], described["spec"],
-        described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
-        row.claimed, frozenset(described.get("unasked", ())))
-
-
-class _Problems:
-    """Reads the problems of many hosts. Most tell the same ones: each text and each command is there once."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-        self._commands: dict[tuple[str, ...], Command] = {}
-
-    def read(self, text: str | None) -> tuple[Problem, ...]:
-        return tuple(self._problem(stored) for stored in json.loads(text)) if text else ()
-
-    def _problem(self, stored: dict[str, Any]) -> Problem:
-        once = self._texts.setdefault
-        plain: dict[str, Any] = {name: once(value, value) if type(value) is str else value
-                                 for name, value in stored.items()}
-        # A store from before remedies had commands holds none.
-        commands = tuple(self._command(tuple(each["argv"]), each["where"]) for each in stored.get("commands", ()))
-        return Problem(**{**plain, "tags": tuple(stored["tags"]), "commands": commands})
-
-    def _command(self, argv: tuple[str, ...], where: Any) -> Command:
-        key = (where, *argv)
-        if (found := self._commands.get(key)) is None:
-            found = self._commands[key] = Command(argv, where)
-        return found
+        None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, about["unknown"],
+        described["spec"], described["tunecheck"], answer.boot_id, answer.audit, row.first_audit, row.claimed,
+        same.setdefault(unasked, unasked))
 
 
 def known_hosts(store: OpenHistory) -> list[str]:

@@ -24,6 +24,7 @@ __all__ = [
     "Flap",
     "HostState",
     "IdentityEvent",
+    "OpenFinding",
     "Outlier",
     "ProblemSince",
     "Pruned",
@@ -238,6 +239,16 @@ class ProblemSince:
     since: Since
     until: int | None = None
     ours: bool = False
+
+
+class OpenFinding(NamedTuple):
+    """As ProblemSince, of a host that is known."""
+
+    check: str
+    subject: str
+    outcome: str
+    since: Since
+    ours: bool
 
 
 class TimelineRow(NamedTuple):
