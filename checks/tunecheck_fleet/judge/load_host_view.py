@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import AuditHead
@@ -139,8 +138,8 @@ def _told(hosts: Iterable[Host], states: Iterable[HostState], audit: AuditHead,
           of_host: Mapping[str, Iterable[ProblemSince]]) -> tuple[Host, ...]:
     """The hosts, those of ``states`` as they told."""
     told = {state.host: state for state in states}
-    return tuple(replace(host, problems=problems_of(told[host.host], audit, of_host.get(host.host, ())),
-                         outcomes=told[host.host].outcomes, boot_id=told[host.host].boot_id)
+    return tuple(host._replace(problems=problems_of(told[host.host], audit, of_host.get(host.host, ())),
+                               outcomes=told[host.host].outcomes, boot_id=told[host.host].boot_id)
                  if host.host in told else host for host in hosts)
 
 

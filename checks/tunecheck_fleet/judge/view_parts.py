@@ -64,10 +64,9 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> Audi
         # (it was of another inventory, or all were silent) knows nothing of them.
         early = [head for head in reversed(older) if head.started <= begin]
         late = [head for head in older if head.started > begin]
-        names = {state.host for state in store.hosts(audit.id, bare=True)}
-        return next((head for head in (*early, *late) if any(
-            state.answered and state.host in names for state in store.hosts(head.id, bare=True))),
-            early[0] if early else older[0] if older else None)
+        names = store.names(audit.id)
+        return next((head for head in (*early, *late) if not names.isdisjoint(store.names(head.id, answered=True))),
+                    early[0] if early else older[0] if older else None)
     return store.previous(audit.id)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
 from sqlalchemy import Connection, Row, Select, or_, select, true
@@ -23,18 +24,48 @@ from .told import NOTHING, Answered, Told
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
-           "presence"]
+__all__ = ["find", "hosts", "identity_events", "known_hosts", "names", "newest_document", "presence"]
 
 
-_HOST: Select[Any] = select(
+_HOST = select(
     host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit, host.c.answered_audit,
-    snap.c.status.label("answer"), snap.c.about_id.label("about")).join(snap, snap.c.host_id == host.c.id)
+    snap.c.status, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
 _TOLD: Select[Any] = select(
     newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
 #: Hosts whose newest answers are read at a time: a host with 40 findings has 20 KiB of text there, of which hardly
 #: anything is left once it is understood.
 _AT_ONCE = 200
+
+
+class _Head(NamedTuple):
+    """A row of _HOST. Of SQLAlchemy's own rows ten thousand take 20 ms more to read."""
+
+    id: int
+    name: str
+    key: str | None
+    claimed: str | None
+    first_audit: int
+    last_audit: int
+    answered_audit: int | None
+    answer: Any
+    about: int
+
+
+class _Itself(NamedTuple):
+    """What hosts say about themselves: now, and where they are silent in their last answer."""
+
+    group: str
+    reason: str
+    unknown: Mapping[str, str]
+    hardware: str
+    spec: str | None
+    tunecheck: str
+    unasked: frozenset[str]
+
+    @classmethod
+    def of(cls, now: Mapping[str, Any], answer: Mapping[str, Any]) -> _Itself:
+        return cls(now["group"], now["reason"], now["unknown"], answer["hardware"], answer["spec"],
+                   answer["tunecheck"], frozenset(answer.get("unasked", ())))
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
@@ -46,23 +77,28 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
     with store.db.read() as connection:
         when = times(store, connection)
         each = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
-        heads = [row for some in each for row in connection.execute(
-            _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id))]
+        heads = [_Head(*row) for some in each for row in connection.execute(
+            _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id)).all()]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
         silent = [row.id for row in heads if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
-        told, same = Told(gauges), dict[frozenset[str], frozenset[str]]()
+        # Most hosts say the same of themselves.
+        of_itself = cache(lambda about, answer: _Itself.of(abouts[about], abouts[about] if answer is None
+                                                           else before[answer]))
+        told = Told(gauges)
         found = []
         # Some at a time, by number: to sort them all, a database has all their texts in memory at once.
         for start in range(0, len(heads), _AT_ONCE):
             part = heads[start:start + _AT_ONCE]
-            names = {row.id: row.name for row in part}
-            answers = {} if bare else {row.host_id: told.read(names[row.host_id], row) for row in connection.execute(
-                _TOLD.where(newest.c.host_id.in_(names)))}
+            called = {row.id: row.name for row in part}
+            answers = {} if bare else {row.host_id: told.read(called[row.host_id], row) for row in connection.execute(
+                _TOLD.where(newest.c.host_id.in_(called)))}
             for row in part:
-                answer = NOTHING._replace(audit=row.answered_audit) if bare else answers.get(row.id, NOTHING)
-                found.append(_state(row, abouts[row.about], number, earlier.get(row.id), before, when, answer, same))
+                answer = Answered(row.answered_audit, None, (), {}, {}) if bare else answers.get(row.id, NOTHING)
+                last = earlier.get(row.id)
+                found.append(_state(row, of_itself(row.about, last[1] if last is not None else None), answer,
+                                    last[0] if last is not None else None, number, when))
         return found
 
 
@@ -77,18 +113,21 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
     return list(found.values())
 
 
-def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
-           before: dict[int | None, Any], when: dict[int, float], answer: Answered,
-           same: dict[frozenset[str], frozenset[str]]) -> HostState:
-    answered = row.answer in ANSWERED
-    last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
-    described = about if answered or not earlier else before[earlier[1]]
-    unasked = frozenset(described.get("unasked", ()))
+def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, number: int,
+           when: dict[int, float]) -> HostState:
+    """``earlier``: of a silent host the audit that it answered last."""
+    last = min(number, row.last_audit) if row.answer in ANSWERED else earlier
     return HostState(
-        row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
-        None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, about["unknown"],
-        described["spec"], described["tunecheck"], answer.boot_id, answer.audit, row.first_audit, row.claimed,
-        same.setdefault(unasked, unasked))
+        row.name, itself.group, itself.hardware, row.key, row.answer, itself.reason, last,
+        None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, itself.unknown,
+        itself.spec, itself.tunecheck, answer.boot_id, answer.audit, row.first_audit, row.claimed, itself.unasked)
+
+
+def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
+    """As hosts(), their names alone; with ``answered`` of those that did."""
+    with store.db.read() as connection:
+        return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(
+            there(audit_id, also), snap.c.status.in_(ANSWERED) if answered else true())).scalars())
 
 
 def known_hosts(store: OpenHistory) -> list[str]:

@@ -136,6 +136,10 @@ class Store(OpenHistory):
         volatile facts those of ``gauges`` (None: all)."""
         return hosts.hosts(self, audit_id, also, only, bare, gauges)
 
+    def names(self, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
+        """The names of ``hosts``; with ``answered`` of those alone that answered."""
+        return hosts.names(self, audit_id, also, answered)
+
     def one_host(self, name: str, audit_id: int) -> one_host.OneHost:
         """The host in that audit, with what a report of it alone needs of the others."""
         return one_host.OneHost(self, name, audit_id)

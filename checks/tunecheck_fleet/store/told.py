@@ -4,7 +4,7 @@ once."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tunecheck.model.command import Command
@@ -23,8 +23,8 @@ class Answered(NamedTuple):
     audit: int | None
     boot_id: str | None
     problems: tuple[Problem, ...]
-    outcomes: dict[str, str]
-    volatile: dict[str, Any]
+    outcomes: Mapping[str, str]
+    volatile: Mapping[str, Any]
 
 
 NOTHING = Answered(None, None, (), {}, {})

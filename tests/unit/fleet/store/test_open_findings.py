@@ -69,3 +69,16 @@ def test_hosts_are_told_by_name_however_many_are_read_at_a_time(makes: Makes) ->
         (name, f"boot of {name}", 1) for name in names]
     assert [(state.host, state.boot_id, state.newest) for state in store.hosts(bare=True)] == [
         (name, None, 1) for name in names]
+    assert store.names(1) == set(names)
+
+
+def test_names_are_those_of_the_hosts_of_an_audit_or_of_those_that_answered(makes: Makes) -> None:
+    store = makes.fresh()
+    one(store, seen("a", {}), seen("b", {}))
+    one(store, seen("a", {}), seen("c", status="timeout"))
+    one(store, seen("d", {}), scope="other")
+    for audit, also in ((1, ()), (2, ()), (3, ()), (3, (1, 2))):
+        states = store.hosts(audit, also)
+        assert store.names(audit, also) == {state.host for state in states}
+        assert store.names(audit, also, answered=True) == {state.host for state in states if state.answered}
+    assert store.names(2) == {"a", "c"} and store.names(2, answered=True) == {"a"}
