@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
@@ -190,9 +190,9 @@ class HostRow:
     hardware: str
     status: Status
     reason: str = ""
-    outcomes: dict[str, str] = field(default_factory=dict)
+    outcomes: Mapping[str, str] = field(default_factory=dict)
     drifted: int = 0
-    unknown: dict[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     last_ok: int | None = None
     last_ok_at: float | None = None

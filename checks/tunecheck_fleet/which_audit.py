@@ -65,7 +65,7 @@ def newest_with(store: Store, host: str) -> int | None:
 
 
 def _hosts(store: Store, head: AuditHead) -> set[str]:
-    return {state.host for state in store.hosts(head.id, store.beside(head.id), bare=True)}
+    return store.names(head.id, store.beside(head.id))
 
 
 def _heard(store: Store, head: AuditHead) -> bool:

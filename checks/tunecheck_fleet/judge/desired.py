@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import lru_cache
 from typing import Literal
 
 from ..model import Problem
@@ -20,8 +20,8 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-#: Host, check, subject.
-_Keys = list[tuple[str, str, str]]
+#: Check, subject.
+_Keys = list[tuple[str, str]]
 
 
 def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
@@ -46,9 +46,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
     for host in view.hosts:
         for problem in host.problems if host.answered else ():
-            judges, keys = facts(problem), _keys(host, problem)
+            judges, keys = facts(problem), _keys(problem)
             checks.add((host.group, problem.check))
-            standing = _is_standing(view, problem, keys)
+            standing = _is_standing(view, host, problem, keys)
             if not standing:
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
@@ -68,8 +68,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            rows.append(replace(_row(view, there, problem, _keys(there, problem), judges, [], "resolved", False),
-                                since=over.since))
+            rows.append(_row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
+                since=over.since))
     return _folded(rows), settled, checks
 
 
@@ -80,18 +80,19 @@ def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
                           *(over.check for over in view.resolved if over.host == name))}
 
 
-def _is_standing(view: View, problem: Problem, keys: _Keys) -> bool:
-    return problem.outcome == "warn" and view.standing.issuperset(keys)
+def _is_standing(view: View, host: Host, problem: Problem, keys: _Keys) -> bool:
+    return problem.outcome == "warn" and view.standing.get(host.host, frozenset()).issuperset(keys)
 
 
 def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
     """New where it is so of any of its subjects."""
-    return "known" if all(view.had(host.host, view.began.get(key)) for key in keys) else "new"
+    began = view.began.get(host.host, {})
+    return "known" if all(view.had(host.host, began.get(key)) for key in keys) else "new"
 
 
-def _keys(host: Host, problem: Problem) -> _Keys:
+def _keys(problem: Problem) -> _Keys:
     """What the view has it under: one for each of its subjects."""
-    return [(host.host, problem.check, subject) for subject in problem.subjects]
+    return [(problem.check, subject) for subject in problem.subjects]
 
 
 def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
@@ -103,7 +104,8 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     fix = "reboot" if problem.needs_reboot else "none" if problem.outcome == "unknown" else \
         fixes[0] if fixes else "reload" if problem.tags else "none"
     one = changed[0] if len(changed) == 1 else None
-    since = widest(view.began.get(key) for key in keys) or (one.since if one else None)
+    began = view.began.get(host.host, {})
+    since = widest(began.get(key) for key in keys) or (one.since if one else None)
     severity = _SEVERITY[problem.outcome]
     if problem.outcome == "unknown" and since is not None and since.after is not None:
         severity = "medium"     # it was known once: something stopped answering
@@ -111,13 +113,25 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         severity = "medium"     # it was found before, and may still be so (view_parts.py)
     return Row(
         "desired", severity, problem.check, host.group, host.host,
-        expected=f"desired {problem.expected}" if problem.expected else "desired state", fix=fix,
+        expected=_expected(problem.expected), fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
-        same="\0".join((plain(problem.subject), plain(problem.observed), problem.absence)) if problem.code else
-        f"{plain(problem.subject)}\0{plain(problem.text)}")
+        same=_same((problem.subject, problem.observed), problem.absence) if problem.code else
+        _same((problem.subject, problem.text)))
+
+
+# Thousands of hosts have the same ones: each text is there once.
+@lru_cache(4096)
+def _expected(text: str) -> str:
+    return f"desired {text}" if text else "desired state"
+
+
+@lru_cache(4096)
+def _same(texts: tuple[str, ...], *more: str) -> str:
+    """What makes findings one, without what differs from box to box."""
+    return "\0".join((*map(plain, texts), *more))
 
 
 def _folded(rows: list[Row]) -> list[Row]:
@@ -125,5 +139,5 @@ def _folded(rows: list[Row]) -> list[Row]:
     kinds: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
         kinds[row.group, row.fact, row.outcome, row.code][row.same] += 1
-    return [replace(row, same=_NUMBER.sub("#", row.same))
+    return [row._replace(same=_NUMBER.sub("#", row.same))
             if len(kinds[row.group, row.fact, row.outcome, row.code]) > _WORDINGS else row for row in rows]

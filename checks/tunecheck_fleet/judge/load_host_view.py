@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..model import AuditHead
 from .approved import MOST, apart, approved
-from .authority import HAPPENING, JUDGED, judging
+from .authority import JUDGED, judging
 from .options import SPLIT, JudgeOptions
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
 from .view_parts import (
@@ -23,6 +22,7 @@ from .view_parts import (
     OPEN,
     RECENT,
     STATE,
+    began_of,
     compared_with,
     each_of,
     events_of,
@@ -88,7 +88,11 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     rows = list(dict.fromkeys((*own, *store.problems_since(audit.id, checks, like), *store.problems_since(
         audit.id, also), *store.problems_since(audit.id, None, odd))))
     told = store.hosts(audit.id, only={name, *odd, *(row.host for row in rows)})
-    hosts = _told(bare, told, audit, rows)
+    of_host: dict[str, list[ProblemSince]] = {}
+    for row in rows:
+        of_host.setdefault(row.host, []).append(row)
+    began, standing = began_of(of_host)
+    hosts = _told(bare, told, audit, of_host)
     allowed = _approved(store, hosts, [row for row in outliers if row.count >= options.share * row.total], audit,
                         state.group if state is not None else "", states)
     if allowed is None:
@@ -113,10 +117,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
             key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
         shared=shared, events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
-        began={(row.host, row.check, row.subject): row.since for row in rows},
-        standing=frozenset((row.host, row.check, row.subject) for row in rows
-                           if row.outcome == "warn" and row.check not in HAPPENING
-                           and (row.since.after is None or row.ours)),
+        began=began, standing=standing,
         resolved=resolved_of(over, groups),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
@@ -134,14 +135,11 @@ def _hosts(store: Store, audit: AuditHead, one: OneHost, states: Iterable[HostSt
 
 
 def _told(hosts: Iterable[Host], states: Iterable[HostState], audit: AuditHead,
-          rows: Iterable[ProblemSince]) -> tuple[Host, ...]:
+          of_host: Mapping[str, Iterable[ProblemSince]]) -> tuple[Host, ...]:
     """The hosts, those of ``states`` as they told."""
-    of_host: dict[str, list[ProblemSince]] = {}
-    for row in rows:
-        of_host.setdefault(row.host, []).append(row)
     told = {state.host: state for state in states}
-    return tuple(replace(host, problems=problems_of(told[host.host], audit, of_host.get(host.host, ())),
-                         outcomes=told[host.host].outcomes, boot_id=told[host.host].boot_id)
+    return tuple(host._replace(problems=problems_of(told[host.host], audit, of_host.get(host.host, ())),
+                               outcomes=told[host.host].outcomes, boot_id=told[host.host].boot_id)
                  if host.host in told else host for host in hosts)
 
 

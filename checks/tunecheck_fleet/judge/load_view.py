@@ -12,7 +12,6 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .approved import approved
-from .authority import HAPPENING
 from .options import SPLIT, JudgeOptions
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
@@ -21,6 +20,7 @@ from .view_parts import (
     OPEN,
     RECENT,
     STATE,
+    began_of,
     compared_with,
     each_of,
     events_of,
@@ -37,7 +37,7 @@ from .view_parts import (
 
 if TYPE_CHECKING:
     from ..store import Store
-    from ..store.rows import HostState, ProblemSince
+    from ..store.rows import HostState
 
 __all__ = ["view"]
 
@@ -50,17 +50,15 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     previous = compared_with(store, audit, options)
     heads = store.audits()
     done = [head for head in heads if head.id <= audit.id and head.finished is not None]
-    open_problems = store.problems_since(audit.id)
-    of_host: dict[str, list[ProblemSince]] = {}
-    for row in open_problems:
-        of_host.setdefault(row.host, []).append(row)
+    opened = store.open_findings(audit.id)
+    began, standing = began_of(opened)
     also = store.beside(audit.id) if options.union and options.baseline == "previous" and options.since is None else {}
-    states = store.hosts(audit.id, also)
+    states = store.hosts(audit.id, also, gauges=(STATE,))
     # What is new on a host goes by the audit before the one that it answered last.
     before = {state.host: also[state.newest] or 0 for state in states
               if state.newest in also and state.newest != audit.id and state.newest is not None}
     census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also)
-    kept = [host_of(state, problems_of(state, audit, of_host.get(state.host, ())), classes.get(state.host, ""))
+    kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
     after = previous.id if previous else None
@@ -90,10 +88,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         events=tuple(event for event in events if event.audit > before.get(event.host, begin)),
         past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         claims=tuple(store.claims(audit.id)),
-        began={(row.host, row.check, row.subject): row.since for row in open_problems},
-        standing=frozenset((row.host, row.check, row.subject) for row in open_problems
-                           if row.outcome == "warn" and row.check not in HAPPENING
-                           and (row.since.after is None or row.ours)),
+        began=began, standing=standing,
         resolved=resolved_of((row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
                            if (row.until or 0) > before.get(row.host, previous.id)), asked) if previous else (),
         in_change=frozenset(state.host for state in states

@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command, limited
-from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
 from ..own_command import own_command
@@ -38,11 +37,10 @@ def plain(text: str) -> str:
     return _VARYING.sub(short, text[:_TEXT])
 
 
-@dataclass(frozen=True)
-class Row:
-    """As a Cause, of one host. ``same``: what makes two rows one cause, beside authority, fact, code, group and state.
-    ``code``: of the finding, where a check judged. Its words make no difference: they may be other ones in the next
-    version."""
+class Row(NamedTuple):
+    """As a Cause, of one host. A tuple, as there are half a million of them and an object with attributes is larger.
+    ``same``: what makes two rows one cause, beside authority, fact, code, group and state. ``code``: of the finding,
+    where a check judged. Its words make no difference: they may be other ones in the next version."""
 
     authority: Authority
     severity: Literal["low", "medium", "high"]

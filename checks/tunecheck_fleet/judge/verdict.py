@@ -84,7 +84,7 @@ def _note(store: Store, seen: View, numbers: list[int]) -> None:
 
 def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[FleetReport, list[int]]:
     """The report, and which waivers covered something. Pure: equal views give equal reports. ``about``: as in
-    report(). Its causes are of this host alone; what they are called depends on all hosts."""
+    report(). Its causes and rows are of this host alone; what causes are called depends on all hosts."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
     volatile = volatile_facts(view, moves.moves)
@@ -109,7 +109,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     path = inventory_of(view.audit.scope)
     return FleetReport(
-        audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes), path),
+        audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes, about), path),
         causes=tuple(_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
@@ -166,7 +166,7 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
-    return [replace(row, flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+    return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
 
 
 def _decided(view: View, rows: list[Row]) -> list[Row]:
@@ -183,15 +183,15 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
         known = view.decision("acknowledge", row.host, row.fact, row.since) if open_since else None
-        found.append(replace(row, approved=approved, acknowledged=known))
+        found.append(row._replace(approved=approved, acknowledged=known))
     return found
 
 
-def _hosts(view: View, found: tuple[Cause, ...]) -> tuple[HostRow, ...]:
+def _hosts(view: View, found: tuple[Cause, ...], about: str | None) -> tuple[HostRow, ...]:
     drifted = Counter(host for cause in found if cause.counts for host in cause.hosts)
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
-        outcomes=dict(host.outcomes), drifted=drifted[host.host], unknown=dict(host.unknown), problems=host.problems,
+        outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,
         last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
         waits=host.waits)
-        for host in view.hosts)
+        for host in view.hosts if about is None or host.host == about)

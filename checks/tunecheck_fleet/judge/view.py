@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from tunecheck.facts.registry.definition import Fix, Kind, Severity
 from tunecheck.util.at_first_use import dataclass
@@ -16,6 +17,8 @@ from ..store.sanitize import canonical as canon
 
 __all__ = ["Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View", "Waiver", "canon"]
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Meta:
@@ -26,11 +29,11 @@ class Meta:
     fix: Fix = "none"
 
 
-@dataclass(frozen=True)
-class Host:
-    """One host in one audit. ``key``: that it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact
-    or family -> reason. ``kin``: the hardware of those it is compared with, where that is not its own (it lost a
-    GPU). ``waits``: the audit that asks it is still running. ``unasked``: checks that no specification asks for."""
+class Host(NamedTuple):
+    """One host in one audit: a tuple, as a report of one host makes ten thousand of them for the others. ``key``: that
+    it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason. ``kin``: the
+    hardware of those it is compared with, where that is not its own (it lost a GPU). ``waits``: the audit that asks it
+    is still running. ``unasked``: checks that no specification asks for."""
 
     host: str
     group: str
@@ -44,8 +47,8 @@ class Host:
     last_ok: int | None = None
     last_ok_at: float | None = None
     problems: tuple[Problem, ...] = ()
-    outcomes: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    outcomes: Mapping[str, str] = _NONE
+    unknown: Mapping[str, str] = _NONE
     kin: str = ""
     waits: bool = False
     unasked: frozenset[str] = frozenset()
@@ -140,8 +143,8 @@ class View:
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
     were over then. ``decided``: the decision about a fact or check of a host. ``events``: who is not who it was
     since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
-    ``recent``: how they moved in the last audits. ``began``: since when a problem of (host, check, subject) is
-    there; ``standing``: the warnings among them that were there from the start or came with our own roles.
+    ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
+    subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -168,8 +171,8 @@ class View:
     in_change: frozenset[str] = frozenset()
     waivers: tuple[Waiver, ...] = ()
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    began: Mapping[tuple[str, str, str], Since] = field(default_factory=dict)
-    standing: frozenset[tuple[str, str, str]] = frozenset()
+    began: Mapping[str, Mapping[tuple[str, str], Since]] = field(default_factory=dict)
+    standing: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

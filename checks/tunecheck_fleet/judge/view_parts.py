@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from tunecheck.errors import Misuse, UsageError
@@ -13,12 +13,15 @@ from tunecheck.rules.codes import UNREAD
 from ..fleet_report import Since
 from ..model import AuditHead, Problem
 from ..store.sanitize import plain
+from .authority import HAPPENING
 from .options import JudgeOptions
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
 
 if TYPE_CHECKING:
     from ..store import Store
-    from ..store.rows import ChangeRow, HostState, ProblemSince
+    from ..store.rows import ChangeRow, HostState, OpenFinding, ProblemSince
+
+    Open = OpenFinding | ProblemSince
 
 __all__ = [
     "ENOUGH",
@@ -26,6 +29,7 @@ __all__ = [
     "OPEN",
     "RECENT",
     "STATE",
+    "began_of",
     "compared_with",
     "each_of",
     "events_of",
@@ -60,10 +64,9 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> Audi
         # (it was of another inventory, or all were silent) knows nothing of them.
         early = [head for head in reversed(older) if head.started <= begin]
         late = [head for head in older if head.started > begin]
-        names = {state.host for state in store.hosts(audit.id, bare=True)}
-        return next((head for head in (*early, *late) if any(
-            state.answered and state.host in names for state in store.hosts(head.id, bare=True))),
-            early[0] if early else older[0] if older else None)
+        names = store.names(audit.id)
+        return next((head for head in (*early, *late) if not names.isdisjoint(store.names(head.id, answered=True))),
+                    early[0] if early else older[0] if older else None)
     return store.previous(audit.id)
 
 
@@ -77,7 +80,7 @@ def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
     return "fail" if text == "fail" else "warn" if text == "warn" else "unknown"
 
 
-def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[ProblemSince]) -> tuple[Problem, ...]:
+def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -> tuple[Problem, ...]:
     """The problems of the host in this audit. The store keeps the texts of the newest answer only: of an older audit it
     knows that a check failed, and not with which text."""
     if state.newest is None or state.newest <= audit.id:
@@ -91,7 +94,7 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[ProblemS
         for row in open_rows))
 
 
-def _untold(problems: tuple[Problem, ...], open_rows: Iterable[ProblemSince]) -> Iterator[Problem]:
+def _untold(problems: tuple[Problem, ...], open_rows: Iterable[Open]) -> Iterator[Problem]:
     """What was found before, and of which the newest answer tells nothing: it may still be so."""
     said = {(plain(problem.check, 200), plain(subject, 500)) for problem in problems for subject in problem.subjects}
     dark = {plain(problem.check, 200) for problem in problems if problem.outcome == "unknown"}
@@ -100,6 +103,22 @@ def _untold(problems: tuple[Problem, ...], open_rows: Iterable[ProblemSince]) ->
             yield Problem(row.check, row.subject, "unknown", "cannot be told now" + (
                 f"; it was {row.outcome} when it last could" if row.outcome != "unknown" else ""), code=UNREAD,
                 observed=row.outcome)
+
+
+def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
+        dict[str, Mapping[tuple[str, str], Since]], dict[str, frozenset[tuple[str, str]]]]:
+    """Since when each host has its problems, and which warnings among them stand. Hosts that share their rows share
+    what is made of them."""
+    began: dict[str, Mapping[tuple[str, str], Since]] = {}
+    standing: dict[str, frozenset[tuple[str, str]]] = {}
+    made: dict[int, tuple[dict[tuple[str, str], Since], frozenset[tuple[str, str]]]] = {}
+    for host, rows in open_rows.items():
+        if id(rows) not in made:
+            made[id(rows)] = {(row.check, row.subject): row.since for row in rows}, frozenset(
+                (row.check, row.subject) for row in rows
+                if row.outcome == "warn" and row.check not in HAPPENING and (row.since.after is None or row.ours))
+        began[host], standing[host] = made[id(rows)]
+    return began, standing
 
 
 def missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:

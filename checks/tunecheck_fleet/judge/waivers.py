@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
@@ -30,7 +29,7 @@ def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[Note], list[
         for waiver in fitting:
             hits[waiver.id] += 1
         live = next((waiver for waiver in fitting if _live(waiver, now)), None)
-        done.append(row if live is None else replace(row, waived=Waived(
+        done.append(row if live is None else row._replace(waived=Waived(
             live.id, _NEVER if live.until is None else live.until, live.author, live.reason)))
     done = _with_what_follows(view, done)
     notes = [Note(text, waiver.fact.partition("/")[0]) for waiver in sorted(order, key=lambda waiver: waiver.id)
@@ -50,14 +49,14 @@ def _with_what_follows(view: View, rows: list[Row]) -> list[Row]:
     theirs = [row for row in rows if (row.host, row.group) in hosts and row.state != "resolved"]
     leads = {_name(row): row.waived for row in theirs if row.waived}
     covered: dict[tuple[str, str, str, int], Waived] = {}
-    for entry in entries(causes(replace(row, waived=None) for row in theirs)):
+    for entry in entries(causes(row._replace(waived=None) for row in theirs)):
         seen = {host: wave.since.seen for wave in entry.lead.all_waves if wave.since for host in wave.hosts}
         for cause in entry.more:
             for host in {*cause.hosts} & seen.keys():
                 waived = leads.get((host, entry.lead.fact, entry.lead.authority, seen[host]))
                 if waived is not None:
                     covered[host, cause.fact, cause.authority, seen[host]] = waived
-    return [replace(row, waived=waived) if row.waived is None and row.state != "resolved"
+    return [row._replace(waived=waived) if row.waived is None and row.state != "resolved"
             and row.since is not None and (waived := covered.get(_name(row))) is not None
             and row.since.seen_at <= made[waived.id] else row for row in rows]
 

@@ -11,12 +11,12 @@ from tunecheck.report.style import Style, safe, wrap
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
-from ..fleet_report import Cause, FleetReport, HostRow, Split
-from ..judge.rows import RANK
+from ..fleet_report import FleetReport, HostRow, Split
 from ..judge.verdict import outcome
 from ..own_command import own_command
 from . import entry_words as words
 from .lines import CUT, INDENT, cut, entry, marked, short
+from .next_step import next_step
 from .text import (
     NOT_DRIFT,
     OPEN,
@@ -98,7 +98,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    step, commands = _next(findings, report)
+    step, commands = next_step(findings, report)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
@@ -131,37 +131,6 @@ def _summary(findings: Iterable[Entry]) -> str:
     open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
     rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
-
-
-def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str]]:
-    """One step, for who does not know where to begin: the worst of what is new, else of what is open; and the commands
-    in it."""
-    if report.baseline != "previous":
-        return "", []
-    for word in OPEN[:3]:
-        there = [each.lead for each in findings if kind(each.lead) == word and each.lead.id]
-        if not there:
-            continue
-        first = min(there, key=_weight)
-        host = min(first.new_hosts or first.hosts, key=lambda name: [*sorted(
-            _weight(each) for each in report.drift if name in each.hosts), _NOTHING])
-        if first.authority == "desired" and any(each.where == "control" for each in first.commands):
-            return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
-        command = own_command(f"drift --host {host} -v")
-        if word != "known" or first.authority in ("desired", "identity"):
-            return command, [command]
-        command = own_command(f"approve {first.id} --note WHY")
-        return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
-    return "", []
-
-
-#: Ends the list of a host's causes: of two hosts with the same worst causes, the one with more of them comes first.
-_NOTHING = (len(RANK), True)
-
-
-def _weight(cause: Cause) -> tuple[int, bool]:
-    """The order of causes, the worst first: by severity, then a failure before a warning."""
-    return RANK[cause.severity], cause.outcome == "warn"
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:

@@ -24,9 +24,10 @@ __all__ = ["HEAD", "Database", "default_file"]
 
 #: The newest migration; a test holds it against the files.
 HEAD = "0005"
-#: Pages that SQLite keeps of its own, in KiB: reports read the same ones again and again; a writer goes from host to
-#: host, beside an Ansible that needs the memory (1,000 hosts: 5 MiB in place of 14, in the same time).
-_READER_KIB, _WRITER_KIB = 32768, 4096
+#: Pages that SQLite keeps of its own, in KiB. A report reads each a few times, far apart: of 10,000 hosts 32 MiB took
+#: as long as these. A writer goes from host to host, beside an Ansible that needs the memory (1,000 hosts: 5 MiB in
+#: place of 14, in the same time).
+_READER_KIB, _WRITER_KIB = 8192, 4096
 #: How long a writer waits for another process's writes: each takes a few milliseconds.
 BUSY_S = 30
 #: Any number: writers of one PostgreSQL database queue up behind it, as SQLite's do by themselves.

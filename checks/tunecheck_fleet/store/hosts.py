@@ -3,64 +3,103 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
-from sqlalchemy import Connection, Row, null, or_, select, true
+from sqlalchemy import Connection, Row, Select, or_, select, true
 
 from tunecheck.errors import Misuse, UsageError
-from tunecheck.model.command import Command
 from tunecheck.util.suggestions import did_you_mean, nearest
 
-from ..model import Problem
 from ..own_command import own_command
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
+from .told import NOTHING, Answered, Told
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["find", "hosts", "identity_events", "known_hosts", "newest_document",
-           "presence"]
+__all__ = ["find", "hosts", "identity_events", "known_hosts", "names", "newest_document", "presence"]
 
 
-_HOST = select(host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit,
-               snap.c.status.label("answer"), snap.c.about_id.label("about")).join(snap, snap.c.host_id == host.c.id)
-_TOLD = _HOST.add_columns(
-    newest.c.audit_id.label("newest_audit"), newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes
-).join(newest, newest.c.host_id == host.c.id, isouter=True)
-_HEADS = select(host.c.id, snap.c.status.label("answer"), snap.c.about_id.label("about")).join(
-    snap, snap.c.host_id == host.c.id)
-_ROWS = 200
-#: Without what its newest answer told.
-_BARE = _HOST.add_columns(
-    host.c.answered_audit.label("newest_audit"), *(null().label(name) for name in (
-        "boot_id", "volatile", "problems", "outcomes")))
+_HOST = select(
+    host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit, host.c.answered_audit,
+    snap.c.status, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
+_TOLD: Select[Any] = select(
+    newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
+#: Hosts whose newest answers are read at a time: a host with 40 findings has 20 KiB of text there, of which hardly
+#: anything is left once it is understood.
+_AT_ONCE = 200
+
+
+class _Head(NamedTuple):
+    """A row of _HOST. Of SQLAlchemy's own rows ten thousand take 20 ms more to read."""
+
+    id: int
+    name: str
+    key: str | None
+    claimed: str | None
+    first_audit: int
+    last_audit: int
+    answered_audit: int | None
+    answer: Any
+    about: int
+
+
+class _Itself(NamedTuple):
+    """What hosts say about themselves: now, and where they are silent in their last answer."""
+
+    group: str
+    reason: str
+    unknown: Mapping[str, str]
+    hardware: str
+    spec: str | None
+    tunecheck: str
+    unasked: frozenset[str]
+
+    @classmethod
+    def of(cls, now: Mapping[str, Any], answer: Mapping[str, Any]) -> _Itself:
+        return cls(now["group"], now["reason"], now["unknown"], answer["hardware"], answer["spec"],
+                   answer["tunecheck"], frozenset(answer.get("unasked", ())))
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
-          only: Collection[str] | None = None, bare: bool = False) -> list[HostState]:
-    """``only``: these hosts. ``bare``: without what they told in their newest answer."""
+          only: Collection[str] | None = None, bare: bool = False,
+          gauges: Collection[str] | None = None) -> list[HostState]:
+    """``only``: these hosts. ``bare``: without what they told in their newest answer. ``gauges``: of their volatile
+    facts no more than these."""
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
         each = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
-        heads = [row for some in each for row in connection.execute(
-            _HEADS.where(there(number, also), some).order_by(host.c.name, host.c.id))]
+        heads = [_Head(*row) for some in each for row in connection.execute(
+            _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id)).all()]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
         silent = [row.id for row in heads if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
-        # A few at a time: of a host with 40 findings the texts here are twice as large as what is made of them.
-        problems = _Problems()
-        return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when, problems)
-                for some in each for row in connection.execute(
-                    (_BARE if bare else _TOLD).where(there(number, also), some).order_by(host.c.name, host.c.id),
-                    execution_options={"yield_per": _ROWS})]
+        # Most hosts say the same of themselves.
+        of_itself = cache(lambda about, answer: _Itself.of(abouts[about], abouts[about] if answer is None
+                                                           else before[answer]))
+        told = Told(gauges)
+        found = []
+        # Some at a time, by number: to sort them all, a database has all their texts in memory at once.
+        for start in range(0, len(heads), _AT_ONCE):
+            part = heads[start:start + _AT_ONCE]
+            called = {row.id: row.name for row in part}
+            answers = {} if bare else {row.host_id: told.read(called[row.host_id], row) for row in connection.execute(
+                _TOLD.where(newest.c.host_id.in_(called)))}
+            for row in part:
+                answer = Answered(row.answered_audit, None, (), {}, {}) if bare else answers.get(row.id, NOTHING)
+                last = earlier.get(row.id)
+                found.append(_state(row, of_itself(row.about, last[1] if last is not None else None), answer,
+                                    last[0] if last is not None else None, number, when))
+        return found
 
 
 def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
@@ -74,43 +113,21 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
     return list(found.values())
 
 
-def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
-           before: dict[int | None, Any], when: dict[int, float], problems: _Problems) -> HostState:
-    answered = row.answer in ANSWERED
-    last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
-    described = about if answered or not earlier else before[earlier[1]]
-    outcomes, volatile = (json.loads(text) if text else {} for text in (row.outcomes, row.volatile))
+def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, number: int,
+           when: dict[int, float]) -> HostState:
+    """``earlier``: of a silent host the audit that it answered last."""
+    last = min(number, row.last_audit) if row.answer in ANSWERED else earlier
     return HostState(
-        row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
-        None if last is None else when.get(last), problems.read(row.problems),
-        outcomes, volatile, about["unknown"], described["spec"],
-        described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
-        row.claimed, frozenset(described.get("unasked", ())))
+        row.name, itself.group, itself.hardware, row.key, row.answer, itself.reason, last,
+        None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, itself.unknown,
+        itself.spec, itself.tunecheck, answer.boot_id, answer.audit, row.first_audit, row.claimed, itself.unasked)
 
 
-class _Problems:
-    """Reads the problems of many hosts. Most tell the same ones: each text and each command is there once."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-        self._commands: dict[tuple[str, ...], Command] = {}
-
-    def read(self, text: str | None) -> tuple[Problem, ...]:
-        return tuple(self._problem(stored) for stored in json.loads(text)) if text else ()
-
-    def _problem(self, stored: dict[str, Any]) -> Problem:
-        once = self._texts.setdefault
-        plain: dict[str, Any] = {name: once(value, value) if type(value) is str else value
-                                 for name, value in stored.items()}
-        # A store from before remedies had commands holds none.
-        commands = tuple(self._command(tuple(each["argv"]), each["where"]) for each in stored.get("commands", ()))
-        return Problem(**{**plain, "tags": tuple(stored["tags"]), "commands": commands})
-
-    def _command(self, argv: tuple[str, ...], where: Any) -> Command:
-        key = (where, *argv)
-        if (found := self._commands.get(key)) is None:
-            found = self._commands[key] = Command(argv, where)
-        return found
+def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
+    """As hosts(), their names alone; with ``answered`` of those that did."""
+    with store.db.read() as connection:
+        return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(
+            there(audit_id, also), snap.c.status.in_(ANSWERED) if answered else true())).scalars())
 
 
 def known_hosts(store: OpenHistory) -> list[str]:

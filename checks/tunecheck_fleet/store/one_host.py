@@ -166,9 +166,10 @@ class OneHost:
         with self._store.db.read() as connection:
             numbers = sorted(number for number, name in self.facts.items() if name in facts)
             own = connection.execute(
-                select(span.c.value_id, value.c.json).join(value, value.c.id == span.c.value_id)
-                .join(host, host.c.id == span.c.host_id).where(
-                    host.c.name == self.name, span.c.fact_id.in_(numbers), during(self._number))).all()
+                select(span.c.value_id, value.c.json).join(value, value.c.id == span.c.value_id).where(
+                    # No join: SQLite would begin with the facts, and read every span for them.
+                    span.c.host_id.in_(select(host.c.id).where(host.c.name == self.name)),
+                    span.c.fact_id.in_(numbers), during(self._number))).all()
             same = {number for number, _ in own} | _holding(connection, {
                 text for _, json in own for text in _texts(json)})
             rows = connection.execute(

@@ -7,7 +7,6 @@ an audit's number, every time is the control node's, in seconds since 1970.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
 from tunecheck.util.at_first_use import dataclass
@@ -24,6 +23,7 @@ __all__ = [
     "Flap",
     "HostState",
     "IdentityEvent",
+    "OpenFinding",
     "Outlier",
     "ProblemSince",
     "Pruned",
@@ -47,8 +47,7 @@ class Stored:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class HostState:
+class HostState(NamedTuple):
     """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
     where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it.
@@ -60,20 +59,20 @@ class HostState:
     hardware: str
     key: str | None
     status: Status
-    reason: str = ""
-    last_ok: int | None = None
-    last_ok_at: float | None = None
-    problems: tuple[Problem, ...] = ()
-    outcomes: dict[str, str] = field(default_factory=dict)
-    volatile: dict[str, Any] = field(default_factory=dict)
-    unknown: dict[str, str] = field(default_factory=dict)
-    spec: str | None = None
-    tunecheck: str = ""
-    boot_id: str | None = None
-    newest: int | None = None
-    first_audit: int = 0
-    claimed: str | None = None
-    unasked: frozenset[str] = frozenset()
+    reason: str
+    last_ok: int | None
+    last_ok_at: float | None
+    problems: tuple[Problem, ...]
+    outcomes: Mapping[str, str]
+    volatile: Mapping[str, Any]
+    unknown: Mapping[str, str]
+    spec: str | None
+    tunecheck: str
+    boot_id: str | None
+    newest: int | None
+    first_audit: int
+    claimed: str | None
+    unasked: frozenset[str]
 
     @property
     def answered(self) -> bool:
@@ -238,6 +237,16 @@ class ProblemSince:
     since: Since
     until: int | None = None
     ours: bool = False
+
+
+class OpenFinding(NamedTuple):
+    """As ProblemSince, of a host that is known."""
+
+    check: str
+    subject: str
+    outcome: str
+    since: Since
+    ours: bool
 
 
 class TimelineRow(NamedTuple):

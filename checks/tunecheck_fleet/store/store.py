@@ -20,6 +20,7 @@ from . import (
     hosts,
     members,
     one_host,
+    open_findings,
     parquet,
     retention,
     unapproved,
@@ -39,6 +40,7 @@ from .rows import (
     Flap,
     HostState,
     IdentityEvent,
+    OpenFinding,
     Outlier,
     ProblemSince,
     Pruned,
@@ -129,9 +131,14 @@ class Store(OpenHistory):
         return census.survey(self, share, at_least, audit_id, also)
 
     def hosts(self, audit_id: int | None = None, also: Collection[int] = (), only: Collection[str] | None = None,
-              bare: bool = False) -> list[HostState]:
-        """Every host that has a row in the audit (None: as in ``audit``), by name; ``pending`` has the others."""
-        return hosts.hosts(self, audit_id, also, only, bare)
+              bare: bool = False, gauges: Collection[str] | None = None) -> list[HostState]:
+        """Every host that has a row in the audit (None: as in ``audit``), by name; ``pending`` has the others. Of
+        volatile facts those of ``gauges`` (None: all)."""
+        return hosts.hosts(self, audit_id, also, only, bare, gauges)
+
+    def names(self, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
+        """The names of ``hosts``; with ``answered`` of those alone that answered."""
+        return hosts.names(self, audit_id, also, answered)
 
     def one_host(self, name: str, audit_id: int) -> one_host.OneHost:
         """The host in that audit, with what a report of it alone needs of the others."""
@@ -205,6 +212,10 @@ class Store(OpenHistory):
                        hosts: Collection[str] | None = None) -> list[ProblemSince]:
         """Every finding (fail, warn) as of that audit, with since when it is so."""
         return findings.since(self, audit_id, checks, hosts)
+
+    def open_findings(self, audit_id: int | None = None) -> dict[str, tuple[OpenFinding, ...]]:
+        """Host -> every finding as of that audit. Hosts that have the same ones since the same audits share them."""
+        return open_findings.open_findings(self, audit_id)
 
     def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None,
                           hosts: Collection[str] | None = None) -> list[ProblemSince]:

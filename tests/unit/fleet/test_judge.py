@@ -218,8 +218,8 @@ def test_new_known_and_resolved() -> None:
              _host("h5", _fail("xid", outcome="unknown")))
     resolved = tuple(Resolved(host, "g", check, "it", "fail", since(2, 1)) for host, check in (
         ("h3", "smt"), ("h4", "smt"), ("h5", "xid")))
-    report = _said(view({}, hosts=hosts, resolved=resolved, began={("h1", "cpu-governor", "governor"): since(5, 4),
-                                                           ("h2", "swap", "governor"): since(2, 1)}))
+    report = _said(view({}, hosts=hosts, resolved=resolved, began={"h1": {("cpu-governor", "governor"): since(5, 4)},
+                                                           "h2": {("swap", "governor"): since(2, 1)}}))
     states = {(cause.fact, cause.hosts): cause.state for cause in report.causes}
     # h4 did not answer and h5's check does not know: neither has resolved anything.
     assert states == {("cpu-governor", ("h1",)): "new", ("swap", ("h2",)): "known", ("smt", ("h3",)): "resolved",
@@ -251,12 +251,12 @@ def test_what_a_check_says_on_the_host_is_its_severity(outcome: str, severity: s
 
 def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:
     problem = _fail("acs-persistence", "acs.unit", outcome="warn")
-    key = ("h000", "acs-persistence", "acs.unit")
+    key = ("acs-persistence", "acs.unit")
     values = _values(6, "acs.unit", True, h000=False)
     hosts = tuple(_host(name, *([problem] if name == "h000" else [])) for name in values)
     meta = {"acs.unit": Meta("config", "high", "reload")}
-    first, later = (_said(view(values, hosts=hosts, meta=meta, began={key: since(3, 2)}, standing=frozenset(keys)))
-                    for keys in ({key}, ()))
+    first, later = (_said(view(values, hosts=hosts, meta=meta, began={"h000": {key: since(3, 2)}},
+                               standing={"h000": frozenset(keys)})) for keys in ({key}, ()))
     assert {(each.authority, each.counts, each.standing) for each in first.causes} == {
         ("desired", False, True), ("majority", True, False)}
     assert [(each.authority, each.counts) for each in later.causes] == [("desired", True)], "it was otherwise once"

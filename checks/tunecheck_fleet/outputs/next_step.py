@@ -1,0 +1,52 @@
+"""The one command to type next, for who reads a fleet's report and does not know where to begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..entries import Entry
+from ..fleet_report import Cause, FleetReport
+from ..judge.rows import RANK
+from ..own_command import own_command
+from .text import OPEN, kind
+
+__all__ = ["next_step"]
+
+
+def next_step(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str]]:
+    """One step, for who does not know where to begin: the worst of what is new, else of what is open; and the commands
+    in it."""
+    if report.baseline != "previous":
+        return "", []
+    for word in OPEN[:3]:
+        there = [each.lead for each in findings if kind(each.lead) == word and each.lead.id]
+        if not there:
+            continue
+        first = min(there, key=_weight)
+        host = _worst(first.new_hosts or first.hosts, report)
+        if first.authority == "desired" and any(each.where == "control" for each in first.commands):
+            return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
+        command = own_command(f"drift --host {host} -v")
+        if word != "known" or first.authority in ("desired", "identity"):
+            return command, [command]
+        command = own_command(f"approve {first.id} --note WHY")
+        return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
+    return "", []
+
+
+def _worst(hosts: Sequence[str], report: FleetReport) -> str:
+    """Of these hosts the one with the worst causes."""
+    weights: dict[str, list[tuple[int, bool]]] = {name: [] for name in hosts}
+    for each in report.drift:
+        for name in weights.keys() & each.hosts:
+            weights[name].append(_weight(each))
+    return min(hosts, key=lambda name: [*sorted(weights[name]), _NOTHING])
+
+
+#: Ends the list of a host's causes: of two hosts with the same worst causes, the one with more of them comes first.
+_NOTHING = (len(RANK), True)
+
+
+def _weight(cause: Cause) -> tuple[int, bool]:
+    """The order of causes, the worst first: by severity, then a failure before a warning."""
+    return RANK[cause.severity], cause.outcome == "warn"

@@ -1,0 +1,75 @@
+"""What the newest answers of many hosts told. Most tell the same, so each text, command, problem and grid is there
+once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tunecheck.model.command import Command
+
+from ..model import Problem
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+__all__ = ["NOTHING", "Answered", "Told"]
+
+
+class Answered(NamedTuple):
+    """A newest answer: of which audit, and what it told. Do not change it, it is shared."""
+
+    audit: int | None
+    boot_id: str | None
+    problems: tuple[Problem, ...]
+    outcomes: Mapping[str, str]
+    volatile: Mapping[str, Any]
+
+
+NOTHING = Answered(None, None, (), {}, {})
+
+
+class Told:
+    """Reads them. ``gauges``: of the volatile facts no more than these; None: all. No two hosts have the same ones, and
+    a report asks for hardly any."""
+
+    def __init__(self, gauges: Collection[str] | None = None) -> None:
+        self._gauges = gauges
+        self._texts: dict[str, str] = {}
+        self._commands: dict[tuple[str, ...], Command] = {}
+        self._problems: dict[tuple[Any, ...], Problem] = {}
+        self._grids: dict[str, dict[str, str]] = {}
+
+    def read(self, name: str, row: Row[Any]) -> Answered:
+        """A row of the table ``newest``, of the host of that name."""
+        volatile = json.loads(row.volatile) if row.volatile and self._gauges != () else {}
+        if self._gauges is not None:
+            volatile = {name: value for name, value in volatile.items() if name in self._gauges}
+        problems = tuple([self._problem(name, stored) for stored in json.loads(row.problems)]) if row.problems else ()
+        return Answered(row.audit_id, row.boot_id, problems, self._grid(row.outcomes or "{}"), volatile)
+
+    def _grid(self, text: str) -> dict[str, str]:
+        if (found := self._grids.get(text)) is None:
+            found = self._grids[text] = json.loads(text)
+        return found
+
+    def _problem(self, host: str, stored: dict[str, Any]) -> Problem:
+        once = self._texts.setdefault
+        # A store from before remedies had commands holds none.
+        commands = tuple([self._command(tuple(each["argv"]), each["where"]) for each in stored.pop("commands", ())])
+        stored["tags"] = tuple(stored["tags"])
+        values: list[Any] = [once(value, value) if type(value) is str else value for value in stored.values()]
+        if host in stored.get("remedy", ""):        # a play limited to this host: no other has the same
+            return Problem(**dict(zip(stored, values, strict=True)), commands=commands)
+        # Commands are told apart by which object they are: of equal ones there is one.
+        key = (*stored, *values, *map(id, commands))
+        if (found := self._problems.get(key)) is None:
+            found = self._problems[key] = Problem(**dict(zip(stored, values, strict=True)), commands=commands)
+        return found
+
+    def _command(self, argv: tuple[str, ...], where: Any) -> Command:
+        key = (where, *argv)
+        if (found := self._commands.get(key)) is None:
+            found = self._commands[key] = Command(argv, where)
+        return found
