@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...model.absence import Absence
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ...util.text import some
 from ..check import DRIVER, Check, Family, Heading
-from ..codes import OK
+from ..codes import NO_GPU, OK
 from ..context import Case
 from ..nvidia import from_driver
 from ..nvidia.nvlinks import faults
 
 CHECK = Check(
     "fabric-state", "every GPU on an NVSwitch has joined the fabric",
-    Heading.DRIVER, 160, Family.DRIVER, DRIVER, judges=("gpu.fabric_state", "gpu.fabric_status"),
+    Heading.DRIVER, 160, Family.DRIVER, ("topo", *DRIVER), judges=("gpu.fabric_state", "gpu.fabric_status"),
 )
 _ID = CHECK.id
 CODES = {
@@ -45,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       (each.source,), _HEALTH)
     if shown and case.snapshot.nvml.value is None:
         return
-    if early := list(from_driver.nothing(case, _ID)):
+    if early := list(_nothing(case)):
         yield from early
         return
     nvml, states = case.snapshot.nvml, from_driver.fabric(case)
@@ -85,3 +86,16 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, OK if states else "no-nvswitch", "fabric", "pass" if states else "skip", "effective",
                       f"all {len(states)} GPUs have joined "
                       "the NVLink fabric" if states else "no GPU here hangs on an NVSwitch", "", "", (nvml.source,))
+
+
+def _nothing(case: Case) -> Iterator[Finding]:
+    """Yield the finding that there is no driver. `tunecheck topo` does not read which modules are loaded: there NVML
+    tells it."""
+    nvml = case.snapshot.nvml
+    if case.snapshot.host is not None:
+        yield from from_driver.nothing(case, _ID)
+    elif from_driver.not_asked(nvml):
+        yield from_driver.without(case, _ID, "nvidia", nvml.source)
+    elif nvml.absence is Absence.NOT_ASKED:
+        yield Finding(_ID, NO_GPU, "fabric", "skip", "effective", "NVML was not asked: there is no NVIDIA GPU",
+                      evidence=(nvml.source,))
