@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.absence import Absence
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ...util.text import some
 from ..check import DRIVER, Check, Family, Heading
-from ..codes import NO_GPU, OK
+from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
 from ..nvidia.nvlinks import faults
@@ -44,9 +43,10 @@ def judge(case: Case) -> Iterator[Finding]:
         outcome = "warn" if each.code in ("odd-pair", "links-count-errors") else "fail"
         yield Finding(_ID, each.code, each.subject, outcome, "effective", each.text, each.observed, each.expected,
                       (each.source,), _HEALTH)
-    if shown and case.snapshot.nvml.value is None:
+    # Why NVML says nothing is in nvml-answers. `tunecheck topo`, which reads no modules, leaves it at that.
+    if (shown or case.snapshot.host is None) and case.snapshot.nvml.value is None:
         return
-    if early := list(_nothing(case)):
+    if case.snapshot.host is not None and (early := list(from_driver.nothing(case, _ID))):
         yield from early
         return
     nvml, states = case.snapshot.nvml, from_driver.fabric(case)
@@ -86,16 +86,3 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, OK if states else "no-nvswitch", "fabric", "pass" if states else "skip", "effective",
                       f"all {len(states)} GPUs have joined "
                       "the NVLink fabric" if states else "no GPU here hangs on an NVSwitch", "", "", (nvml.source,))
-
-
-def _nothing(case: Case) -> Iterator[Finding]:
-    """Yield the finding that there is no driver. `tunecheck topo` does not read which modules are loaded: there NVML
-    tells it."""
-    nvml = case.snapshot.nvml
-    if case.snapshot.host is not None:
-        yield from from_driver.nothing(case, _ID)
-    elif from_driver.not_asked(nvml):
-        yield from_driver.without(case, _ID, "nvidia", nvml.source)
-    elif nvml.absence is Absence.NOT_ASKED:
-        yield Finding(_ID, NO_GPU, "fabric", "skip", "effective", "NVML was not asked: there is no NVIDIA GPU",
-                      evidence=(nvml.source,))
