@@ -104,6 +104,7 @@ def _counts(snapshot: Snapshot) -> list[tuple[int, str, bool]]:
         found.append((len(nvml.gpus), "nvidia-smi", True))
     found += [(len({a for a, _ in pairs}), "nvidia-smi topo -p2p", True) for pairs in posted.letters.values() if pairs]
     found.append((len(posted.names), "nvidia-smi -L", False))
+    found += [(count, source, False) for source, count in posted.least.items()]
     return [each for each in found if each[0]]
 
 

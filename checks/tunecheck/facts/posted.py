@@ -69,10 +69,12 @@ class Posted:
     what each counter of `nvidia-smi nvlink -e` says that is not 0, symbol errors left out. ``names`` are
     those of `nvidia-smi -L`; ``bar1`` maps addresses to MiB, ``bare`` to the numbers of the memory
     regions that have no address (-1: without a number); ``cuda`` is nvcc's release; ``module`` is what modinfo
-    tells."""
+    tells. ``least`` maps the tables of `nvidia-smi topo` that cannot be used to how many GPUs have a row or
+    a column: so many there are at least."""
 
     table: Fact[Table] = field(default_factory=lambda: absent("nvidia-smi topo -m", Absence.NOT_IN_IMPORT))
     letters: Mapping[str, Mapping[tuple[int, int], str]] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
     names: tuple[tuple[int, str], ...] = ()
     links: Mapping[int, Mapping[int, bool]] = field(default_factory=dict)
     link_errors: tuple[str, ...] = ()

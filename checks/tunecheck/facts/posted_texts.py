@@ -9,7 +9,7 @@ from ..host import Host, Unreadable
 from ..host.base import posts
 from ..host.prefetch import TOPO
 from ..model.fact import Absence, Fact, absent, known, not_understood
-from ..parsers.nvidia.topo_matrix import parse_matrix
+from ..parsers.nvidia.topo_matrix import gpus_in, parse_matrix
 from .posted import Channel, Nccl, Posted, Table
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..parsers.pci.lspci_tree import Drawing
 
 __all__ = ["read"]
+
+#: Of `nvidia-smi topo -p2p`; "?": which one is not told.
+_LETTERS = ("r", "w", "n", "a", "p", "?")
 
 
 def read(host: Host) -> Posted:
@@ -29,8 +32,9 @@ def read(host: Host) -> Posted:
             reader(texts, found)
     return Posted(
         table=_table(host, posts(host, "lspci -t") or ()),
-        letters={letter: pairs for letter in ("r", "w", "n", "a", "p", "?")
+        letters={letter: pairs for letter in _LETTERS
                  if (pairs := _letters(host, letter)) is not None},
+        least=_least(host),
         benches=tuple(found.pop("benches", ())),
         **found,
     )
@@ -170,6 +174,20 @@ def _letters(host: Host, letter: str) -> Mapping[tuple[int, int], str] | None:
     except (Unreadable, ValueError):
         return None
     return matrix.pairs if matrix.kind == "topo -p2p" else None
+
+
+def _least(host: Host) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for command in (TOPO, *((*TOPO[:2], "-p2p", letter) for letter in _LETTERS)):
+        try:
+            text = host.run(command).stdout
+        except Unreadable:
+            continue
+        try:
+            parse_matrix(text)
+        except ValueError:
+            found[" ".join(command).removesuffix(" ?")] = gpus_in(text)
+    return {source: count for source, count in found.items() if count}
 
 
 def _nccl(texts: tuple[str, ...], found: dict[str, Any]) -> None:

@@ -114,7 +114,7 @@ CHECKS: tuple[Check, ...] = (
     Check("fabric-manager", "Fabric Manager runs where it is needed, and only there", Heading.DRIVER, 150,
           Family.DRIVER, verbs=DRIVER),
     Check("fabric-state", "every GPU on an NVSwitch has joined the fabric", Heading.DRIVER, 160, Family.DRIVER,
-          verbs=DRIVER, judges=("gpu.fabric_state", "gpu.fabric_status")),
+          verbs=("topo", "host", "preflight", "driver"), judges=("gpu.fabric_state", "gpu.fabric_status")),
     Check("fabric-modules", "what Blackwell's fabric manager needs of the kernel is there", Heading.DRIVER, 170,
           Family.DRIVER, verbs=DRIVER),
     Check("dgx-os", "on DGX OS its own packages stay", Heading.DRIVER, 180, Family.DRIVER, verbs=DRIVER),

@@ -132,7 +132,9 @@ _LIST = "".join(f"GPU {number}: NVIDIA H200 (UUID: GPU-{number}1111111-2222-3333
     ([smi_texts.TEXT.partition("GPU 00000000:07")[0]], 1, "", True),
     ([smi_texts.TEXT.partition("GPU 00000000:07")[0].replace("Attached GPUs", "Attached")], 1, "", True),
     ([PLAIN.replace("| Processes:  |\n", "")], 1, "", True),
-    ([_TOPO.replace("GPU1\tPIX\t X \n", "")], 1, "", True),
+    # What has a row or a column is there at least.
+    ([_TOPO.replace("GPU1\tPIX\t X \n", "")], 2, "nvidia-smi topo -m names 2", True),
+    (["\tGPU0\nGPU0\t X \nGPU1\tPIX\n"], 2, "nvidia-smi topo -m names 2", True),
     (["[    0.000000] Linux version 6.8.0 (x)\n"] * 3, 1, "", True),
 ])
 def test_what_a_whole_text_counts_is_said_with_its_source(tmp_path: Path, texts: list[str], count: int, said: str,

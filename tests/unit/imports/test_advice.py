@@ -99,3 +99,30 @@ def test_a_gpu_that_one_text_has_and_another_lacks_is_lost(tmp_path: Path, rows:
     found = judge(Case(gather(load_import(str(tmp_path)), None, True), None, False, None, None), "preflight")
     failed = [each.code for each in found if each.id == "accelerator-count" and each.outcome == "fail"]
     assert failed == [code] * bool(code)
+
+
+_ROCM = {
+    "rocm-smi": "======================== ROCm System Management Interface ========================\n"
+                "================================= Concise Info =================================\n"
+                "GPU  Temp (DieEdge)  AvgPwr  SCLK     MCLK\n0    35.0c           90.0W   300Mhz   1600Mhz\n",
+    "a value": "GPU[0]\t\t: Temperature (Sensor edge) (C): 43.0\n",
+    "topology": "=============== Link Type between two GPUs ===============\n       GPU0         GPU1         \n"
+                "GPU0   0            XGMI         \nGPU1   XGMI         0            \n",
+    "its table alone": "       GPU0         GPU1         \nGPU0   0            XGMI         \n"
+                       "GPU1   XGMI         0            \n",
+    "rocminfo": "ROCk module is loaded\n=====================\nHSA System Attributes\n=====================\n",
+    "amd-smi": "+------------------------------------------------------------------------------+\n"
+               "| AMD-SMI 26.0.0+37d158ab   amdgpu version: 6.16.6   ROCm version: 7.0.0       |\n",
+    "amd-smi list": "GPU: 0\n    BDF: 0000:05:00.0\n    UUID: d1ff74a1-0000-1000-8030-5c1b3c4b1b4d\n"
+                    "    KFD_ID: 51140\n",
+    "amd-smi topology": "LINK TYPE TABLE:\n             0000:0c:00.0 0000:22:00.0\n0000:0c:00.0 SELF         XGMI\n",
+}
+
+
+@pytest.mark.parametrize("name", _ROCM)
+def test_what_tells_of_amds_gpus_is_named_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_text(_ROCM[name])
+    with refused(Damage.TOO_LITTLE, "rocm-smi", "AMD GPUs", "NVIDIA GPUs only"):
+        load_import(str(tmp_path / "a.txt"))
+    (tmp_path / "lspci.txt").write_text(lab("acs-iommu"))
+    assert any("a.txt" in hole and "AMD GPUs" in hole for hole in load_import(str(tmp_path)).holes)

@@ -23,10 +23,10 @@ LISTED = "".join(
 )
 
 
-def told(path: Path, *texts: str) -> list[Finding]:
+def told(path: Path, *texts: str, verb: str = "preflight") -> list[Finding]:
     for number, text in enumerate(texts):
         (path / f"{number}.txt").write_text(text)
-    found: list[Finding] = judge(Case(gather(load_import(str(path)), None, True)), "preflight")
+    found: list[Finding] = judge(Case(gather(load_import(str(path)), None, verb != "topo")), verb)
     return found
 
 
@@ -170,10 +170,11 @@ LINKS = {
 }
 
 
+@pytest.mark.parametrize("verb", ["topo", "preflight"])
 @pytest.mark.parametrize("name", LINKS)
-def test_nvlinks_of_the_drivers_table(tmp_path: Path, name: str) -> None:
+def test_nvlinks_of_the_drivers_table(tmp_path: Path, name: str, verb: str) -> None:
     texts, codes = LINKS[name]
-    found = told(tmp_path, *texts)
+    found = told(tmp_path, *texts, verb=verb)
     assert [each.code for each in found if each.id == "fabric-state" and each.outcome == "fail"] == codes
     assert "nvlink-lost" not in codes or not [each for each in found if each.id == "topo-relation"
                                               and each.outcome != "skip"]
@@ -187,9 +188,10 @@ def test_nvlinks_of_the_drivers_table(tmp_path: Path, name: str) -> None:
     (("NV1", "NV2", "NV2", "NV1", "NV2", "NV1"), 4, []), (("NV4",) * 5 + ("NODE",), 4, [])])
 def test_a_pair_with_fewer_links_than_the_others(tmp_path: Path, words: tuple[str, ...], gpus: int,
                                                  odd: list[str]) -> None:
-    found = [each for each in told(tmp_path, relations(*words, gpus=gpus)) if each.id == "fabric-state"]
-    assert [each.subject for each in found if each.code == "odd-pair" and each.outcome == "warn"] == odd
-    assert not [each for each in found if each.outcome in ("fail", "pass")]
+    for verb in ("topo", "preflight"):
+        found = [each for each in told(tmp_path, relations(*words, gpus=gpus), verb=verb) if each.id == "fabric-state"]
+        assert [each.subject for each in found if each.code == "odd-pair" and each.outcome == "warn"] == odd
+        assert not [each for each in found if each.outcome in ("fail", "pass")]
 
 
 def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:

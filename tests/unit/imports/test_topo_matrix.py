@@ -57,7 +57,7 @@ def refused(fault: Fault, *names: str) -> Iterator[None]:
     ("SYS\t0-63", "OK\t0-63", Fault.MIXED, []),
     ("\tGPU0\tGPU1", "\tGPU0\tGPU2", Fault.ORDER, ["GPU0", "GPU1"]),
     ("\tGPU0\tGPU1", "\tGPU1\tGPU0", Fault.HEADER, []),
-    ("GPU0\t X \tPIX\tSYS\t0-63\t0\t\tN/A", "GPU0\t X \tPI", Fault.CELL, ["'PI'"]),
+    ("GPU0\t X \tPIX\tSYS\t0-63\t0\t\tN/A", "GPU0\t X \tPI", Fault.CUT, ["'PI'"]),
     ("NIC0\tCPU", "NIC0 NIC0\tCPU", Fault.HEADER, ["NIC0 NIC0"]),
 ])
 def test_damage_is_refused(old: str, new: str, fault: Fault, names: list[str]) -> None:
@@ -77,7 +77,7 @@ def test_no_table_is_refused(text: str, fault: Fault) -> None:
 def test_p2p_keeps_both_directions() -> None:
     found = parse_matrix(P2P)
     assert (found.kind, found.pairs) == ("topo -p2p", {(0, 1): "OK", (1, 0): "NS"})
-    with refused(Fault.CELL, "'O'"):
+    with refused(Fault.CUT, "'O'"):
         parse_matrix(P2P.replace("OK", "O"))
 
 

@@ -76,6 +76,13 @@ _NOT_JUDGED = (
     (regex(r"\bdcgmi (?:diag|health|topo|discovery|dmon|nvlink|stats)\b|^\| Diagnostic +\| Result +\||"
            r"^\| Health Monitor Report +\||^\| GPU \d{1,2} +\| Topology Information", re.MULTILINE),
      "an output of dcgmi; give what it goes by: nvidia-smi -q and sudo dmesg"),
+    # rocm-smi and rocminfo by their headings, and by what stands in front of each value; amd-smi's table, lists and
+    # topology.
+    (regex(r"^=+[ \t]*(?:ROCm System Management Interface|End of ROCm SMI Log|(?:Weight|Hops|Link Type|Numa Nodes) "
+           r"between two GPUs)\b|^GPU\[\d{1,2}\][ \t]*: |^\| AMD-SMI \d|^[ \t]+(?:KFD_ID|XGMI_PHYSICAL_ID): "
+           r"|^(?:WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE:|^ROCk module (?:version \S{1,40} )?is loaded|"
+           r"^[ \t]*GPU\d{1,2}[ \t](?:[ \t]*(?:0|XGMI|PCIE)\b)*?[ \t]*XGMI\b", re.MULTILINE),
+     "an output of rocm-smi or amd-smi: it is of AMD GPUs, and tunecheck judges NVIDIA GPUs only"),
 )
 #: What grep leaves of nvidia-smi -q: names that nothing else has, its headings, and any other name whose colon stands
 #: in the column of its values.

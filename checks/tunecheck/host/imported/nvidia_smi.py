@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ...parsers.pci.lspci import LspciDevice
     from .texts import Texts
 
-__all__ = ["contradiction", "document_of", "elsewhere"]
+__all__ = ["boards", "contradiction", "document_of", "drivers", "elsewhere"]
 
 
 def document_of(texts: Texts) -> dict[str, Any] | None:
@@ -43,6 +43,20 @@ def elsewhere(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None:
         if device is not None and device.vendor not in (None, "10de") and not device.all_ones:
             return f"{bdf} is a GPU in nvidia-smi and {device.vendor}:{device.device} in lspci"
     return None
+
+
+def drivers(texts: Texts) -> list[str]:
+    """Return the driver that each text tells; those that tell none are left out."""
+    return [told["driver"] for told in _told(texts) if told["driver"]]
+
+
+def boards(texts: Texts) -> Iterator[list[str]]:
+    """Yield the names of the boards of each text that names as many as the machine has."""
+    for told in _told(texts):
+        values = [gpu["values"] for gpu in told["gpus"].values()]
+        names = [str(name) for each in values if (name := each.get("name") or each.get("name_begin"))]
+        if names and len(names) == told["attached"]:
+            yield names
 
 
 def _told(texts: Texts) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
 from .cmdline import apart, from_log
 from .differing import differing
+from .driver_and_boards import other_boards, other_driver
 from .guest import guest_evidence
 from .nvidia_smi import contradiction, elsewhere
 from .short import from_short
@@ -51,7 +52,8 @@ def synthesise(texts: Texts) -> str | None:
                 "the log in the report is of another boot: its command line is another")
     elif problem:
         return problem
-    problem = contradiction(texts) or differing(texts) or elsewhere(texts, devices)
+    problem = (contradiction(texts) or differing(texts) or elsewhere(texts, devices) or other_driver(texts)
+               or other_boards(texts))
     if problem:
         return problem
     smi = _smi(texts)

@@ -7,7 +7,7 @@ import re
 from dataclasses import field
 
 from ...model.absence import Reason
-from ...parsers.nvidia.topo_matrix import Matrix, parse_matrix
+from ...parsers.nvidia.topo_matrix import Matrix, kind_of, parse_matrix
 from ...util.at_first_use import dataclass, regex
 from .posts import Post
 
@@ -86,22 +86,33 @@ class Texts:
         kept under the letter "?"."""
         try:
             matrix = parse_matrix(text)
-        except ValueError:
-            self.runs.setdefault(command, text)     # the fact says what is wrong with it
-            return "nvidia-smi topo"
+        except ValueError as error:
+            kind = kind_of(text)
+            self.set_aside.append(f"nvidia-smi {kind} cannot be used: {error}")
+            for each in self._commands(text, command, name) if kind == "topo -p2p" else [command]:
+                self.runs.setdefault(each, text)     # the fact says what is wrong with it
+            return f"nvidia-smi {kind}"
         if matrix.kind == "topo -m":
             if not self.tables:
                 self.runs[command] = text
             self.tables.append(matrix)
-        else:
-            named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
-            for letter in named.group(1).lower() if named else "?":
-                self.runs.setdefault((*command[:2], "-p2p", letter), text)
-                self.answer(f"nvidia-smi topo -p2p {letter}" if named else
-                            "nvidia-smi topo -p2p (which letter is not told: put the command above each)", text)
-            if named is None:
-                return "nvidia-smi topo -p2p (its letter is not in the text; put the command above it)"
+            return f"nvidia-smi {matrix.kind}"
+        asked = self._commands(text, command, name)
+        for each in asked:
+            kind = f"nvidia-smi topo -p2p {each[-1]}" if each[-1] != "?" else \
+                "nvidia-smi topo -p2p (which letter is not told: put the command above each)"
+            if kind not in self.answers:        # one that cannot be used may be there
+                self.runs[each] = text
+            self.answer(kind, text)
+        if asked[0][-1] == "?":
+            return "nvidia-smi topo -p2p (its letter is not in the text; put the command above it)"
         return f"nvidia-smi {matrix.kind}"
+
+    @staticmethod
+    def _commands(text: str, command: tuple[str, ...], name: str) -> list[tuple[str, ...]]:
+        """Return the commands that a table of `topo -p2p` is an answer to."""
+        named = _P2P.search(text[:_TITLE]) or _P2P.search(name[-_TITLE:])
+        return [(*command[:2], "-p2p", letter) for letter in (named.group(1).lower() if named else "?")]
 
     def values(self, text: str) -> None:
         """Keep each path and value in the output of `grep . FILES`."""

@@ -17,7 +17,7 @@ __all__ = ["counted_names", "driver_count", "driver_counts", "given_names", "gpu
 def gpu_count(case: Case) -> int:
     """Return how many GPUs this machine has at least: by the PCI tree, by NVML, or by a text that counts them."""
     posted, nvml = case.snapshot.posted, case.snapshot.nvml.value
-    told = [len(case.snapshot.topology.devices), len(posted.names),
+    told = [len(case.snapshot.topology.devices), len(posted.names), *posted.least.values(),
             *(1 + max((max(pair) for pair in table), default=-1) for table in posted.letters.values())]
     if posted.table.value is not None:
         told.append(len(posted.table.value.labels))

@@ -1,9 +1,10 @@
 """The link of each GPU as `nvidia-smi -q` shows it, where the PCI tree is not known: width and generation. It is the
-GPU's own link alone: the text does not show what lies above it, so nothing passes on it."""
+GPU's own link alone: the text does not show what lies above it, so nothing passes on it. What the board itself could do
+it may not show either: another board of the same kind in a better slot does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...facts.loaded_links import works
 from ...facts.nvidia.nvml import Gpu
@@ -21,19 +22,24 @@ _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the 
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
 
 
-def _width(gpu: Gpu) -> _Judged | None:
+def _width(gpu: Gpu, peers: Sequence[Gpu]) -> _Judged | None:
     """Judge the width of the GPU's own link; None where it is not known. ``link_width_max`` is what board and slot can
-    do together: fewer lanes than that were lost."""
+    do together: fewer lanes than that were lost, and a board of the same kind that has more shows what the slot
+    lacks."""
     now, most = gpu.number("link_width").value, gpu.number("link_width_max").value
     if now is None or most is None or not 0 < most <= 32 or not 0 <= now <= 32:
         return None
     if now < most:
         return "lost-lanes", "fail", f"its own link has x{now} of x{most}", f"x{now}", f"x{most}", _SEAT
+    best, who = _best(peers, "link_width_max", 32)
+    if best > most:
+        text = f"its own link has x{most} at most, and {who}, a board of the same kind, x{best}"
+        return "fewer-lanes-than-known", "warn", text, f"x{now}", f"x{best}", _SEAT
     text = f"its own link has x{now}, all that board and slot can do; {_ADD}"
     return _OWN, "unknown", text, f"x{now}", f"x{most}", None
 
 
-def _speed(gpu: Gpu) -> _Judged | None:
+def _speed(gpu: Gpu, peers: Sequence[Gpu]) -> _Judged | None:
     """Judge the speed of the GPU's own link; None where it is not known. An idle link sleeps at 2.5 GT/s, so a low
     speed says something only of a GPU at work."""
     now, most, board = (gpu.number(key).value for key in ("link_gen", "link_gen_max", "link_gen_board"))
@@ -43,6 +49,10 @@ def _speed(gpu: Gpu) -> _Judged | None:
     if board and most < board <= 8:
         text = f"its slot allows Gen{most}, the board can do Gen{board}"
         return "slower-than-board", "warn", text, f"Gen{most}", f"Gen{board}", _SPEED
+    best, who = _best(peers, "link_gen_max", 8)
+    if not board and best > most:
+        text = f"its slot allows Gen{most}, and that of {who}, a board of the same kind, Gen{best}"
+        return "slower-than-board", "warn", text, f"Gen{most}", f"Gen{best}", _SPEED
     if now < most and load:
         text = f"under load its own link runs at Gen{now} of Gen{most}"
         return "slow-under-load", "fail", text, f"Gen{now}", f"Gen{most}", _SPEED
@@ -51,7 +61,21 @@ def _speed(gpu: Gpu) -> _Judged | None:
     return _OWN, "unknown", text, f"Gen{now}", f"Gen{most} under load", None
 
 
-_LOOKS: dict[str, Callable[[Gpu], _Judged | None]] = {"link-width": _width, "link-speed": _speed}
+def _best(peers: Sequence[Gpu], key: str, limit: int) -> tuple[int, str]:
+    """Return the highest value that one of these GPUs tells, no more than ``limit``, and which GPU it is."""
+    told = [(value, f"GPU{peer.index}") for peer in peers
+            if (value := peer.number(key).value) is not None and 0 < value <= limit]
+    return max(told, key=lambda each: each[0], default=(0, ""))
+
+
+def _equals(gpus: Sequence[Gpu], gpu: Gpu) -> list[Gpu]:
+    """Return the other GPUs of the same model."""
+    name, ids = gpu.values.get("name"), gpu.values.get("ids")
+    return [other for other in gpus if other is not gpu and name and other.values.get("name") == name
+            and other.values.get("ids") == ids]
+
+
+_LOOKS: dict[str, Callable[[Gpu, Sequence[Gpu]], _Judged | None]] = {"link-width": _width, "link-speed": _speed}
 
 
 def from_smi(case: Case, check: str) -> list[Finding]:
@@ -62,7 +86,7 @@ def from_smi(case: Case, check: str) -> list[Finding]:
         return []
     findings = []
     for gpu in nvml.gpus:
-        judged = look(gpu)
+        judged = look(gpu, _equals(nvml.gpus, gpu))
         if judged is not None:
             code, outcome, text, observed, expected, fix = judged
             findings.append(Finding(check, code, f"GPU{gpu.index} {gpu.bdf}", outcome, "effective",
