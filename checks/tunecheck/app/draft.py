@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..facts.snapshot import HostFacts, Snapshot
 
-__all__ = ["Draft", "Login", "drafted", "files"]
+__all__ = ["Draft", "Login", "drafted", "files", "no_gpu"]
 
 #: "host-1" is what a recording without names calls its box.
 _HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -106,6 +106,12 @@ def _counts(snapshot: Snapshot) -> list[tuple[int, str, bool]]:
     found.append((len(posted.names), "nvidia-smi -L", False))
     found += [(count, source, False) for source, count in posted.least.items()]
     return [each for each in found if each[0]]
+
+
+def no_gpu(snapshot: Snapshot) -> bool:
+    """Return whether the whole PCI tree was read and has no GPU, and nothing else counts one."""
+    topology = snapshot.topology
+    return topology.accelerators.value == () and not (topology.doubt or topology.unidentified or _counts(snapshot))
 
 
 def _counted(snapshot: Snapshot) -> tuple[int, str, str]:

@@ -79,5 +79,6 @@ def _judged(verb: str, frozen: Frozen | None, snapshot: Snapshot, trial: bool, v
             from ..report.style import style_for
             from ..report.terminal import render
 
-            text = render(verb, case, findings, style_for(sys.stdout), verbose, is_import(source), history)
+            text = render(verb, case, findings, style_for(sys.stdout), verbose, is_import(source), history,
+                          source is not None)
         return {"text": text, "files": ready(wanted, run), "code": run.document["exit_code"]}

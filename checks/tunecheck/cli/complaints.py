@@ -21,6 +21,16 @@ def meant_by(error: click.ClickException) -> str:
     named = error.message.rpartition("(")[2].rstrip(")")
     if "--host" in options:
         return f"did you mean --host {named}?" if " " not in named else ""
+    if "--from" in options and (given := context.params.get("source")):
+        files = [given, *named.split()]
+        if all(Path(each).is_file() for each in files):
+            import shlex
+
+            copied = " ".join(map(shlex.quote, files))
+            return ("--from takes one PATH; several files belong into one folder: mkdir texts && "
+                    f"cp {copied} texts && {context.command_path} --from texts")
+        return (f"--from takes one PATH, and {given} stands there; several files belong into one folder: "
+                f"{context.command_path} --from FOLDER")
     if "--from" in options and Path(named).exists():
         return f"did you mean {context.command_path} --from {named}?"
     if "--from" in options:

@@ -48,8 +48,9 @@ def gate(recipe_file: str | None, models: str, pass_file: str, max_age: str, spe
         now = state(door)
         spec = frozen.spec if frozen else Spec()
         try:
-            reasons = sentences(judge.of_pass(passed.read(pass_file), now, frozen.digest if frozen else "", limit,
-                                              passed.again(pass_file)))
+            # First: a pass that is made without a specification opens nothing.
+            reasons = sentences([judge.no_spec()] if frozen is None else judge.of_pass(
+                passed.read(pass_file), now, frozen.digest, limit, passed.again(pass_file)))
             asked = spec.gate.measured != "never" and measurable(spec.accelerators, now.gpus.value)
             if not reasons and asked:
                 # Asked last: where preflight did not pass, it did not measure either.

@@ -15,6 +15,15 @@ __all__ = ["check_dashes", "check_options"]
 #: What lifts a guard, sends a secret or acts: it is never proposed for a word that only looks like it.
 _OVERRIDES = frozenset(("--force", "--after-reset", "--act", "--allow-plain-http", "--raw", "--new", "--behind-proxy"))
 
+_COLOURS = frozenset(("--color", "--no-color", "--colour", "--no-colour", "--colors", "--ansi", "--no-ansi"))
+_OUTPUT = ("--output", "--json", "--html")
+#: What other programs call an option -> what it may be called here: those that the verb has are named.
+_MEANT = {"-o": _OUTPUT, "--out": _OUTPUT, "--output": _OUTPUT, "--output-file": _OUTPUT, "-l": ("--limit",),
+          "-f": ("--from",), "--file": ("--from",), "--input": ("--from",), "-i": ("--inventory", "--from"),
+          "-j": ("--json",), "--format": ("--json",), "-H": ("--host",), "-t": ("--timeout",)}
+#: Options whose value is a place begin so in their help.
+_PLACES = ("FILE", "DIR", "PATH", "FOLDER", "[FILE")
+
 
 def check_dashes(command: click.Command, context: click.Context, arguments: Sequence[str], near: bool = False) -> None:
     """Refuse a long option of ``command`` that has one dash: `-from x`, `-host` (to click: `-h` and more). ``near``:
@@ -45,6 +54,16 @@ def _check_guess(context: click.Context, error: click.NoSuchOption) -> None:
     if error.option_name == "--from":
         raise UsageError(f"`{verb}` takes no --from; outputs and recordings of one machine are judged by `tunecheck "
                          "preflight --from PATH`, those of many by `tunecheck audit --from FOLDER`", Misuse.NO_SUCH)
+    if error.option_name in _COLOURS:
+        raise UsageError(f"`{verb}` has no option {error.option_name}; a pipe gets no colours, and a terminal none "
+                         f"either with: NO_COLOR=1 {verb}", Misuse.NO_SUCH)
+    known = {name: each for each in context.command.params if isinstance(each, click.Option) for name in each.opts}
+    meant = [f"{name} {known[name].metavar or ''}".rstrip() for name in _MEANT.get(error.option_name, ())
+             if name in known]
+    if meant:
+        from ..util.suggestions import did_you_mean
+
+        raise UsageError(f"`{verb}` has no option {error.option_name}; {did_you_mean(meant)}", Misuse.NO_SUCH)
     if _OVERRIDES.intersection(error.possibilities or ()):
         raise UsageError(f"`{verb}` has no option {error.option_name[:60]}; `{verb} --help` lists them", Misuse.NO_SUCH)
 
@@ -76,6 +95,11 @@ def check_options(context: click.Context, command: click.Command | None, argumen
             name = max(option.opts, key=len)
             raise UsageError(f"{name} takes {option.metavar or 'a value'}, and {value} stands behind it; expected "
                              f"{name} {option.metavar or 'VALUE'} {value} ...", Misuse.LEFT_OUT)
+        place = isinstance(option, click.Option) and (option.metavar or "").startswith(_PLACES)
+        if place and isinstance(value, str) and not value.strip():
+            name = max(option.opts, key=len)
+            raise UsageError(f"{name} is empty; expected {name} {(option.metavar or '').strip('[]')}, or leave it out",
+                             Misuse.MALFORMED)
     for option, count in Counter(order).items():
         if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count):
             name = max(option.opts, key=len)

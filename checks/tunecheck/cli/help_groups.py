@@ -76,7 +76,10 @@ def meant(word: str, verbs: list[str]) -> list[str]:
 
     word = word.lower()
     if word in MEANT:
-        return list(MEANT[word])
+        # It may also be a slip: "check" means preflight, or is checks without its last letter.
+        slips = [verb for verb in nearest(word, verbs, 1, alike=0.85)
+                 if verb not in {each.partition(" ")[0] for each in MEANT[word]}]
+        return [*MEANT[word], *slips]
     begins = [verb for verb in verbs if len(word) > 2 and verb.startswith(word)]
     near = begins[:3] or nearest(word, verbs, 3)
     if near:

@@ -34,7 +34,7 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
 
     HOST is reached over ssh, through Ansible; without HOST and --from it is this machine. The box is only read. Every
     line that could not be known is marked CHANGE."""
-    from ..app.draft import Login, drafted, files
+    from ..app.draft import Login, drafted, files, no_gpu
 
     if target is not None and source is not None:
         raise UsageError("a HOST and --from exclude each other: drop one of them", Misuse.DOES_NOT_BELONG)
@@ -48,9 +48,11 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
         login, snapshot = _over_ssh(target, most)
     else:
         snapshot = _looked(source)
-        if source is None and snapshot.topology.accelerators.value == ():
-            raise UsageError("this machine has no NVIDIA GPU, so nothing was written; for another box: tunecheck init "
-                             "USER@HOST, or --from with a recording of it", Misuse.OTHER_MACHINE)
+    if no_gpu(snapshot):
+        what, other = ("this machine", "tunecheck init USER@HOST, or --from with a recording of it") \
+            if target is None and source is None else (f"the box of {target or source}", "give its host or recording")
+        raise UsageError(f"{what} has no NVIDIA GPU, so nothing was written; for another box: {other}",
+                         Misuse.OTHER_MACHINE)
     draft = drafted(snapshot, name)
     folder = Path(output or f"inventory/{draft.name}")
     _free(folder)

@@ -82,7 +82,8 @@ def cli() -> None:
     """Prove that an inference host really is what its specification says.
 
     Exit codes: 0 pass (also with warnings), 1 a check failed, 2 bad usage or spec, 3 could not determine, 4 a trial
-    hung. A pipe gets one line per finding; COLUMNS=80 keeps the terminal's form.
+    hung. A pipe gets one line for each cause, with -v one per finding; COLUMNS=80 keeps the terminal's form. NO_COLOR=1
+    leaves out colours.
     """
 
 

@@ -15,7 +15,7 @@ from .passed import Pass
 from .reason import Closed, Reason
 from .state import State, differences
 
-__all__ = ["Offer", "of_box", "of_measured", "of_pass", "of_recipe"]
+__all__ = ["Offer", "no_spec", "of_box", "of_measured", "of_pass", "of_recipe"]
 
 _AGAIN = "run: sudo tunecheck preflight --pass"
 
@@ -29,14 +29,19 @@ class Offer:
     model: tuple[str, ...]
 
 
+def no_spec() -> Reason:
+    """Return why no pass can hold: nothing says what it has to prove."""
+    return Reason(Closed.NO_SPEC, f"no specification says how this box has to be ({PATH} does not exist); run "
+                  "ansible-playbook site.yml -i inventory/NAME, or give one with --spec FILE")
+
+
 def of_pass(found: Pass, now: State, spec_digest: str, max_age: float, again: str = _AGAIN
             ) -> list[Reason]:
     """Return why the pass does not hold; empty when it does. ``max_age`` in seconds; ``again``: how
     another is made. Two specifications that are both missing are not the same one: without any, nothing proves the
     box."""
     if not spec_digest:
-        return [Reason(Closed.NO_SPEC, f"no specification says how this box has to be ({PATH} does not exist); run "
-                       "ansible-playbook site.yml -i inventory/NAME, or give one with --spec FILE")]
+        return [no_spec()]
     if found.state.boot_id.value is None or found.state.boot_id.value != now.boot_id.value:
         return [Reason(Closed.OTHER_BOOT, f"the pass of {found.taken} is of another boot; {again}")]
     reasons = []

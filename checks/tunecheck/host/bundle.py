@@ -31,6 +31,7 @@ from . import bundle_schema
 from .absence_of_text import stored_reason
 from .answers import Answers
 from .base import Completed
+from .own_files import how_to_give, own_document, zstd_head
 
 __all__ = ["MAGIC", "is_recording", "load", "pack"]
 
@@ -127,6 +128,9 @@ def load(path: str) -> Answers:
         raise UsageError(f"{path}: {error}", error.damage) from None
     except ValueError as error:
         damage = getattr(error, "damage", None)
+        document = own_document(zstd_head(packed).decode("latin-1")) if damage is Damage.NOT_TAR else ""
+        if document:
+            raise UsageError(f"{path}: {how_to_give(path, '', document)}", damage) from None
         text = ("; a text that is packed with zstd has to be unpacked first: zstd -d"
                 if damage is Damage.NOT_TAR and packed.startswith(MAGIC) else "")
         raise UsageError(f"{path}: not a usable recording: {error}; {_EXPECTED}{text}", damage) from None

@@ -11,6 +11,7 @@ from ..errors import Misuse, UsageError
 from ..parsers.text.damage import Damage
 from ..util.at_first_use import regex
 from .base import Host
+from .own_files import own_document
 
 __all__ = ["is_import", "is_snapshot", "open_source"]
 
@@ -52,7 +53,8 @@ def _is_recording(path: str) -> bool:
         with open(path, "rb") as stream:
             head = stream.read(4096)
         if head.startswith(_GZIP):
-            return _FIRST.match(zlib.decompressobj(31).decompress(head, 256).decode("latin-1")) is not None
+            begin = zlib.decompressobj(31).decompress(head, 256).decode("latin-1")
+            return _FIRST.match(begin) is not None and "snapshot" not in own_document(begin)
         if not head:
             from .imported.files import GIVE
 

@@ -101,6 +101,7 @@ def page(check: str) -> str:
         if len(words := [each for each in NAMES if each.upper().partition("=")[2] == check.upper()]) == 1:
             return page(words[0])
         near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
+            [word for word in NAMES if len(check) > 2 and word.upper().startswith(check.upper())][:3] or \
             nearest(check.upper(), NAMES, 3, 0.65)
         naming = _naming(" ".join(check.split())) if not near else []
         hint = did_you_mean(near) if near else \

@@ -21,7 +21,7 @@ _NAMED = 3
 #: How many checks are named of those that were not judged.
 _CHECKS = 8
 _RECORD = "sudo tunecheck record"
-_PCI, _BYTES, _LOG = "/sys/bus/pci/devices/", "sudo lspci -xxxx", "sudo dmesg"
+_PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
 
 
 class NotGiven(NamedTuple):
@@ -51,11 +51,12 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
     whole = "" if stuck else f"all of it is in a recording: {_RECORD}"
     if not ranked:
         return NotGiven(open_, whole, whole, (_RECORD,))
-    # A log's lines tell what went wrong; that nothing did, no text of a log tells.
-    tells = "shows what went wrong for" if ranked[0] == _LOG else "tells"
+    # How many it settles, nobody can say before it is there: some need another text, too, and a log that lacks its
+    # start does not tell that nothing went wrong.
+    many = asked[ranked[0]]
     add = f"add the output of: {ranked[0]}"
-    first = f"{add} ({tells} {asked[ranked[0]]} of them)"
-    more = f"; then: {', '.join(ranked[1:_NAMED])}" if len(ranked) > 1 else ""
+    first = f"{add} ({many} of them need{'s' * (many == 1)} it)"
+    more = f"; then: {some(ranked[1:], _NAMED - 1)}" if len(ranked) > 1 else ""
     return NotGiven(open_, f"{first}{more}{'; ' * bool(whole)}{whole}", f"{add}{'; ' * bool(whole)}{whole}",
                     (*ranked[:_NAMED], _RECORD))
 

@@ -22,6 +22,9 @@ from .short_tables import short_tables
 from .sorts import Sorts, sort
 from .style import Style, fix_lines, height, marked, unbroken, wrap
 from .text_parts import (
+    IN_DOUBT,
+    Again,
+    again,
     commands_of,
     counted,
     earlier,
@@ -83,26 +86,28 @@ class _Entry:
 
 
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
-           history: bool = False) -> list[str]:
+           history: bool = False, elsewhere: bool = False) -> list[str]:
     """Return the lines of the report, so that they fit on one screen."""
     sorts = sort(findings, imported, case.snapshot.topology)
     before = earlier(case, style) if history else []
-    room = LINES * max(_COLUMNS, style.width) // style.width + len(before)      # what was asked for comes on top
+    # What was asked for comes on top. The shell's prompt takes a line.
+    room = max(LINES * max(_COLUMNS, style.width) // style.width, style.rows - 1) + len(before)
     whole = whole_tables(verb, case, style)
-    entries = [entry.ways[-1] for entry in _entries(verb, case, sorts, style, by_cause=False)]
+    as_root = again(verb, elsewhere)
+    entries = [entry.ways[-1] for entry in _entries(as_root, case, sorts, style, by_cause=False)]
     problems = [line for lines in entries for line in lines]
-    foot = _foot(verb, case, findings, sorts, style, imported)
+    foot = _foot(verb, case, findings, sorts, style, imported, as_root)
     if height([*whole, *before, *problems, *foot], style.width) <= room:
         return [*whole, *before, *problems, *foot]
-    foot = _foot(verb, case, findings, sorts, style, imported, "; shortened: -v shows everything")
+    foot = _foot(verb, case, findings, sorts, style, imported, as_root, "; shortened: -v shows everything")
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
-        problems = _fitted(_entries(verb, case, sorts, style, by_cause=True), style, left)
+        problems = _fitted(_entries(as_root, case, sorts, style, by_cause=True), style, left)
     return [*top, *problems, *foot]
 
 
-def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[_Entry]:
+def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[_Entry]:
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     stuck = stuck_in_driver(sorts.here) is not None
@@ -112,7 +117,8 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
     together: dict[Remedy | int, list[Fold]] = {}
     for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
         together.setdefault(row.first.remedy or number, []).append(row)
-    entries = [_entry(group, style) for group in together.values()]
+    entries = [replace(entry, stays=True) if any(each.code in IN_DOUBT for each in entry.findings) else entry
+               for entry in (_entry(group, style) for group in together.values())]
     entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
                 for (absence, _), found in unread.items()]
     if sorts.cut:
@@ -133,9 +139,9 @@ def _entries(verb: str, case: Case, sorts: Sorts, style: Style, by_cause: bool) 
         entries.append(replace(_listed(sorts.missing, missing.text.partition(":")[0], missing.fix, missing.briefly,
                                        style, missing.commands), stays=True))
     if sorts.rootless:
-        fix = "" if stuck else f"sudo tunecheck {verb}"
+        fix = "" if stuck else as_root.fix.removeprefix("run: ")
         text = f"{_of_checks(sorts.rootless)} need root (-v says what for)"
-        entries.append(_listed(sorts.rootless, text, fix, fix, style, (fix,)))
+        entries.append(_listed(sorts.rootless, text, fix, fix, style, (as_root.command,)))
     return entries
 
 
@@ -238,9 +244,20 @@ def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
     for entry in reversed(left):
         if not entry.stays and height(lines(), style.width) > room:
             said[id(entry)] = entry.bare
+    for entry in [entry for entry in out if entry.outcome == "warn"]:
+        # Rather each warning in a line than an entry at greater length.
+        said[id(entry)] = entry.bare
+        at = sum(place(each.outcome, each.findings) <= place(entry.outcome, entry.findings) and not each.stays
+                 for each in left)
+        left.insert(at, entry)
+        out.remove(entry)
+        if height(lines(), style.width) > room:
+            left.remove(entry)
+            out.append(entry)
+    out.sort(key=lambda entry: entries.index(entry))
     spare = room - height(lines(), style.width)
     for way in range(1, len(_LIMITS)):
-        for entry in left:
+        for entry in sorted(left, key=lambda each: each.outcome == "unknown"):
             more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
             if more <= spare:
                 said[id(entry)] = entry.ways[way]
@@ -266,7 +283,7 @@ def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
 
 
 def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style, imported: bool,
-          left_out: str = "") -> list[str]:
+          as_root: Again, left_out: str = "") -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
     lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
@@ -276,7 +293,7 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, styl
     if calm := nothing_wrong(findings, imported, add):
         lines += unbroken(calm, (add,) if add else (), style.width, 0)
     topology = case.snapshot.topology
-    following, commands = _next(verb, findings, sorts, bool(topology.others and not topology.devices))
+    following, commands = _next(verb, findings, sorts, as_root, bool(topology.others and not topology.devices))
     return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
 
 
@@ -284,14 +301,15 @@ def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
 
 
-def _next(verb: str, findings: Iterable[Finding], sorts: Sorts, others: bool) -> tuple[str, Sequence[str]]:
+def _next(verb: str, findings: Iterable[Finding], sorts: Sorts, as_root: Again,
+          others: bool) -> tuple[str, Sequence[str]]:
     """Return the one next step, and the commands in it. Running as root comes first, as what cannot be read cannot be
     judged; then what fails; then a whole text of the PCI devices; then the worst warning."""
     if stuck := stuck_in_driver(list(findings)):
         explain = f"tunecheck explain {stuck.id}"
         return f"next: reboot the host ({explain})", (explain,)
     if sorts.rootless:
-        return f"next: sudo tunecheck {verb}", (f"sudo tunecheck {verb}",)
+        return f"next: {as_root.next}", (as_root.command,)
     wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
     # Where other makers' accelerators are what this machine has, the whole list would tell no more.
     if sorts.part and not others and not any(finding.outcome == "fail" for finding in wrong):

@@ -28,20 +28,23 @@ _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
 
 @dataclass(frozen=True)
 class Style:
-    """What a terminal can show. ``width`` in columns; 0: do not wrap."""
+    """What a terminal can show. ``width`` in columns; 0: do not wrap. ``rows``: its lines, 0 where they are not
+    known."""
 
     width: int = 0
     colour: bool = False
     unicode: bool = False
+    rows: int = 0
 
 
 def style_for(stream: TextIO) -> Style:
-    """Return what ``stream`` can show. A pipe gets one line per finding, so that grep and Ansible see it whole."""
+    """Return what ``stream`` can show. A pipe gets whole lines: grep and Ansible see all of them."""
     terminal = stream.isatty()
     colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
     wide = shutil.get_terminal_size().columns if terminal or os.environ.get("COLUMNS", "").isdigit() else 0
-    return Style(wide, colour, unicode)
+    rows = shutil.get_terminal_size().lines if terminal or os.environ.get("LINES", "").isdigit() else 0
+    return Style(wide, colour, unicode, rows)
 
 
 def fitted(message: str, stream: TextIO) -> str:

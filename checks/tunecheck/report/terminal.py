@@ -12,6 +12,8 @@ from .not_given import is_missing, not_given, tells_most
 from .sorts import Sorts, sort
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
+    Again,
+    again,
     commands_of,
     counted,
     counts_text,
@@ -32,15 +34,16 @@ _LONG = 120
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
-           imported: bool = False, history: bool = False) -> str:
+           imported: bool = False, history: bool = False, elsewhere: bool = False) -> str:
     """Return the whole report as text, ending in a newline: worst first. On a terminal (``style.width``) and without
     ``verbose`` it is one screen. In a pipe, what many subjects have in common is one line, and so is everything that
     was not judged. ``imported``: the facts are from loose texts; what texts that were not given leave unknown stands
-    behind the warnings, as one line. ``history``: list what was before this boot."""
+    behind the warnings, as one line. ``history``: list what was before this boot.
+    ``elsewhere``: the facts are of a recording, a snapshot or texts, so no command that reads this machine helps."""
     if style.width and not verbose:
         from .screen import screen
 
-        return "\n".join(screen(verb, case, findings, style, imported, history)) + "\n"
+        return "\n".join(screen(verb, case, findings, style, imported, history, elsewhere)) + "\n"
     text = [*whole_tables(verb, case, style), *(earlier(case, style) if history else [])]
     stuck = stuck_in_driver(findings) is not None
     if verbose:
@@ -50,7 +53,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
         before, behind = [], _not_given(case, missing, style, verbose, stuck) if missing else []
     else:
         sorts = sort(findings, imported, case.snapshot.topology)
-        said, before, behind = folded(sorts.here), _of_one_cause(verb, case, sorts, style, stuck), \
+        said, before, behind = folded(sorts.here), _of_one_cause(again(verb, elsewhere), case, sorts, style, stuck), \
             _not_given(case, sorts.missing, style, verbose, stuck) if sorts.missing else []
     fixes = _Fixes(said)
     for fold in said:
@@ -101,16 +104,15 @@ def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool 
     return "\n".join([*text, "", *wrap(counts_text(findings), style.width)]) + "\n"
 
 
-def _of_one_cause(verb: str, case: Case, sorts: Sorts, style: Style, stuck: bool) -> list[str]:
+def _of_one_cause(as_root: Again, case: Case, sorts: Sorts, style: Style, stuck: bool) -> list[str]:
     """Return one line for each cause that leaves several findings open, with its one fix."""
     lines: list[str] = []
-    again = f"sudo tunecheck {verb}"
     for findings, why, fix, commands in (
             (sorts.part, f"not known: {sorts.doubt} (-v lists them)", _fix_of(sorts.part),
              commands_of(sorts.part[0]) if sorts.part else []),
             (sorts.gone, f"not known, as {sorts.silent} does not answer (-v lists them)", "", []),
             (sorts.gpus, f"not known of every GPU: {sorts.gpus[0].text if sorts.gpus else ''} (-v lists them)", "", []),
-            (sorts.rootless, "need root (-v says what for)", "" if stuck else f"run: {again}", [again])):
+            (sorts.rootless, "need root (-v says what for)", "" if stuck else as_root.fix, [as_root.command])):
         if findings:
             lines += with_fix("unknown", f"{len(findings)} findings {why}: {counted(findings)}", fix, style, commands)
     return [*lines, *(marked("unknown", cut_text(case, sorts.cut), style) if sorts.cut else [])]

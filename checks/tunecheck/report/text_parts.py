@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..model.finding import Finding, worst
 from ..rules.context import Case
@@ -14,12 +15,32 @@ from .paths import path_lines
 from .style import Style, shown, with_fix
 from .tree import in_place_of_tree, matrix_lines, none_found, tree_lines
 
-__all__ = ["commands_of", "counted", "counts_text", "cut_text", "earlier", "finding_lines", "finding_text", "head",
-           "nothing_wrong", "remedy_of", "skips", "summary", "whole_tables"]
+__all__ = ["IN_DOUBT", "Again", "again", "commands_of", "counted", "counts_text", "cut_text", "earlier",
+           "finding_lines", "finding_text", "head", "nothing_wrong", "remedy_of", "skips", "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
+#: Codes that say that the texts of an import do not fit together: what follows from them is in doubt.
+IN_DOUBT = frozenset(("counts-differ",))
 #: So many names of checks stand in one line.
 _NAMED = 10
+
+
+class Again(NamedTuple):
+    """How what only root can read is read: as a fix, as the next step, and the command of both."""
+
+    fix: str
+    next: str
+    command: str
+
+
+def again(verb: str, elsewhere: bool) -> Again:
+    """Return how to read again as root, for a report of ``verb``. ``elsewhere``: it is about a recording, a snapshot or
+    texts, and the machine that this runs on is another one."""
+    if elsewhere:
+        command = "sudo tunecheck record"
+        return Again(f"record the box again as root: {command}", f"on the box: {command}", command)
+    command = f"sudo tunecheck {verb}"
+    return Again(f"run: {command}", command, command)
 
 
 def head(verb: str, case: Case) -> list[str]:
@@ -135,6 +156,8 @@ def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "") ->
     judged = f"{passed} finding{'s' * (passed > 1)} passed"
     start = f"nothing wrong was found {where}: {judged}" if not warned else \
         f"no check failed {where}: {judged}, and {warned} {'warn' if warned > 1 else 'warns'}"
+    if doubt := next((each.id for each in findings if each.code in IN_DOUBT), ""):
+        return f"{start}; but first the texts have to fit together ({doubt})"
     return f"{start}; to judge more, add the output of {add}" if add else start
 
 

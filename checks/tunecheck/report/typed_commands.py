@@ -27,7 +27,8 @@ _BEHIND = (
     rf"{_WORD}\.(?:yml|tar\.zst|txt|json)",
 )
 _ONE = rf"(?:sudo )?(?:{'|'.join(_PROGRAMS)})(?: (?:{'|'.join(_BEHIND)}))*(?: \.\.\.)?"
-_COMMANDS = regex(rf"`([^`\n]+)`|(?<![\w/.-]){_ONE}(?: (?:&&|[|]) {_ONE})*")
+#: The kernel quotes a word as `noacs': no back-tick of ours.
+_COMMANDS = regex(rf"`(?!\w{{1,40}}')([^`\n]+)`|(?<![\w/.-]){_ONE}(?: (?:&&|[|]) {_ONE})*")
 
 
 def commands_in(text: str) -> list[str]:

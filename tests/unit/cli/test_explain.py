@@ -293,3 +293,10 @@ def test_several_are_explained_one_after_the_other() -> None:
     assert done.stdout.index("Xid 79: ") < done.stdout.index("Xid 154: ")
     done = CliRunner().invoke(cli, ["explain", "acs-redirect", "link-widht"])
     assert done.stdout == "" and re.search(r"'link-widht'.* link-width\?", str(done.exception))
+
+
+def test_the_beginning_of_a_word_is_told_the_word() -> None:
+    """Before what is only spelt like it: NVL is NVLink, not NVML."""
+    with pytest.raises(UsageError) as refused:
+        page("NVL")
+    assert "did you mean NVLINK" in str(refused.value).replace("NVLink", "NVLINK")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -99,3 +100,36 @@ def test_what_lifts_a_guard_is_never_proposed(verb: str, typed: str) -> None:
     assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.NO_SUCH
     assert "--force" not in f"{done.output}{done.exception}"
     assert ("preflight --from PATH" in str(done.exception)) is (typed == "--from")
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (("topo", "--no-color"), "NO_COLOR=1 tunecheck topo"),
+    (("preflight", "--colour"), "NO_COLOR=1 tunecheck preflight"),
+    (("audit", "--color=always"), "NO_COLOR=1 tunecheck audit"),
+    (("snapshot", "-o", "s.json"), "did you mean --json FILE"),
+    (("topo", "-o", "t.html"), "--json [FILE] or --html FILE"), (("audit", "-i", "x", "-l", "gpu9"), "--limit PATTERN"),
+    (("topo", "-f", "x"), "--from PATH")])
+def test_an_option_of_other_programs_is_told_its_name_here(arguments: tuple[str, ...], says: str) -> None:
+    done = CliRunner().invoke(cli, arguments, prog_name="tunecheck")
+    assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.NO_SUCH
+    assert says in str(done.exception)
+
+
+@pytest.mark.parametrize(("names", "option"), OPTIONS,
+                         ids=[f"{' '.join(names)} {each.opts[-1]}" for names, each in OPTIONS])
+def test_an_empty_place_is_refused_and_named(names: tuple[str, ...], option: click.Option) -> None:
+    if not (option.metavar or "").startswith(("FILE", "DIR", "PATH", "FOLDER", "[FILE")) or option.multiple:
+        pytest.skip("takes no place")
+    name = max(option.opts, key=len)
+    done = CliRunner().invoke(cli, [*names, f"{name}="])
+    assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.MALFORMED
+    assert f"{name} is empty; expected {name} " in str(done.exception)
+
+
+def test_several_files_behind_from_are_all_named(tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("a 1.txt", "b.txt", "c.txt")]
+    for file in files:
+        Path(file).write_text("x")
+    done = CliRunner().invoke(cli, ["topo", "--from", *files[:2]], standalone_mode=False)
+    assert isinstance(done.exception, click.UsageError)
+    assert f"cp '{files[0]}' {files[1]} texts && " in meant_by(done.exception)

@@ -74,13 +74,17 @@ def test_what_is_meant_exists_and_no_verb_is_explained_away() -> None:
 
 @pytest.mark.parametrize(("typed", "says"), [
     ("list", "checks"), ("LS", "checks"), ("preflihgt", "preflight"), ("benchmrk", "p2p"), ("qqqq", ""),
-    ("topology", "topo"), ("doctor", "preflight"),
+    ("topology", "topo"), ("doctor", "preflight"), ("check", "preflight"),
 ])
 def test_a_verb_that_is_none(typed: str, says: str) -> None:
     assert (meant(typed, VERBS)[:1] or [""])[0] == says
     error = CliRunner().invoke(cli, [typed]).exception
     assert isinstance(error, UsageError) and error.flaw is Misuse.NO_SUCH
     assert (f" {says}" if says else "--help") in str(error)
+
+
+def test_a_verb_without_its_last_letter_is_named_beside_what_the_word_means() -> None:
+    assert (meant("check", VERBS), meant("hosts", VERBS)) == (["preflight", "checks"], ["fleet", "host"])
 
 
 @pytest.mark.parametrize(("words", "typed", "offers"), [

@@ -23,6 +23,8 @@ from tunecheck.cli.main import cli
 from tunecheck.errors import Misuse, SpecError, UsageError
 from tunecheck.facts.posted import Table
 from tunecheck.facts.snapshot import Snapshot, gather
+from tunecheck.host.answers import Answers
+from tunecheck.host.bundle import pack
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.fact import known
 from tunecheck.rules import judge
@@ -290,3 +292,19 @@ def test_a_board_without_a_profile_gets_one_of_its_shape_marked_as_a_guess(box: 
     draft = drafted(replace(snapshot, topology=replace(snapshot.topology, accelerators=known(devices, "lspci"))))
     assert draft.spec["profile"] == profile and "profile" in draft.change
     assert draft.spec["accelerators"]["pci_ids"] == ["10de:233b"]
+
+
+@pytest.mark.parametrize("form", ["recording", "texts"])
+def test_a_box_without_a_gpu_gets_no_inventory_wherever_it_is_read(tmp_path: Path, form: str) -> None:
+    """The same answer for this machine, a recording and texts."""
+    source, out = tmp_path / "box", tmp_path / "inventory"
+    if form == "recording":
+        source.write_bytes(pack(Answers(lists={"/sys/bus/pci/devices": []})))
+    else:
+        source.write_text("00:00.0 Host bridge [0600]: Intel Corporation Device [8086:29c0]\n"
+                          "\tControl: I/O+ Mem+ BusMaster+\n\tStatus: Cap- 66MHz-\n\n"
+                          "00:01.0 Ethernet controller [0200]: Intel Corporation Device [8086:10d3]\n"
+                          "\tControl: I/O+ Mem+ BusMaster+\n\tStatus: Cap- 66MHz-\n\n")
+    done = CliRunner().invoke(cli, ["init", "--from", str(source), "-o", str(out)])
+    assert flaw_of(done) is Misuse.OTHER_MACHINE and f"{source} has no NVIDIA GPU" in str(done.exception)
+    assert not out.exists()

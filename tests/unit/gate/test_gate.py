@@ -236,6 +236,14 @@ def test_without_a_specification_it_stays_closed(tmp_path: Path, monkeypatch: py
     assert said.code is Closed.NO_SPEC and "/etc/tunecheck/spec.json" in said.text
 
 
+def test_a_missing_specification_comes_before_a_missing_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that is made first could not open the gate."""
+    monkeypatch.setattr("tunecheck.facts.spec_file.PATH", str(tmp_path / "none.json"))
+    done = CliRunner().invoke(cli, ["gate", "--pass", str(tmp_path / "pass.json")])
+    assert done.exit_code == 1
+    assert "no specification says" in done.output and "preflight --pass" not in done.output
+
+
 def test_from_preflight_to_the_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On this machine, live: whatever preflight said, the gate says the same; an older pass does not survive."""
     path = str(tmp_path / "pass.json")

@@ -16,6 +16,7 @@ from tunecheck.host.imported import outputs
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import Finding
+from tunecheck.report.not_given import is_missing, not_given
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Accelerators, Acs, Cpu, Driver, Frozen, Kernel, Spec
@@ -71,11 +72,16 @@ _SPEC = Frozen("box1", "x", Spec(
 
 
 def _judged(folder: Path, texts: dict[str, str], spec: Frozen | None) -> list[Finding]:
+    return _case(folder, texts, "preflight", spec)[1]
+
+
+def _case(folder: Path, texts: dict[str, str], verb: str, spec: Frozen | None = None) -> tuple[Case, list[Finding]]:
     folder = folder / str(len(list(folder.iterdir())))
     folder.mkdir()
     for number, (command, content) in enumerate(texts.items()):
         (folder / (command.partition(" > ")[2] or f"{number}.txt")).write_text(content)
-    return judge(Case(gather(load_import(str(folder)), spec.spec if spec else None, True), spec), "preflight")
+    case = Case(gather(load_import(str(folder)), spec.spec if spec else None, verb != "topo"), spec)
+    return case, judge(case, verb)
 
 
 def _asked(finding: Finding) -> list[str]:
@@ -153,3 +159,24 @@ def test_every_table_of_letters_that_is_missing_is_named_at_once(tmp_path: Path,
              if each.id == "p2p-capability" and each.outcome == "unknown"]
     said = " ".join(each.text for each in found)
     assert {letter for letter in "rw" if f"nvidia-smi topo -p2p {letter}" in said} == {"r", "w"} - set(given)
+
+
+@pytest.mark.parametrize("verb", ["topo", "host", "driver", "runtime", "preflight"])
+@pytest.mark.parametrize("name", [*_NAMES, "nvidia-smi", "nvidia-smi -L", "lsmod", "modinfo nvidia"])
+def test_as_many_need_the_output_as_the_report_says(tmp_path: Path, name: str, verb: str) -> None:
+    """Each text alone, with each verb: so many findings are open, and none asks for that output once it is there."""
+    command = _NAMES.get(name, name)
+    texts = {command: _PASTED[command]}
+    case, findings = _case(tmp_path, texts, verb)
+    missing = [each for each in findings if is_missing(each)]
+    advice = not_given(case, missing).fix
+    promised = re.match(r"add the output of: (.+?) \((\d+) of them needs? it\)(?:; then: ([^;]*))?", advice)
+    if promised is None:
+        return
+    more = re.search(r" and (\d+) more$", promised[3] or "")
+    named = [promised[1], *filter(None, (promised[3] or "").removesuffix(more[0] if more else "").split(", "))]
+    asked = [next(iter(_asked(each)), "") for each in missing]
+    assert asked.count(promised[1]) == int(promised[2]), "each of them asks for it"
+    assert len(named) + int(more[1] if more else 0) == len({*asked} - {""}), "all that is asked for is counted"
+    then, still = _case(tmp_path, texts | {promised[1]: _PASTED[promised[1]]}, verb)
+    assert f"add the output of: {promised[1]} " not in not_given(then, [each for each in still if is_missing(each)]).fix

@@ -99,3 +99,9 @@ def test_a_command_counts_for_the_screen_as_the_terminal_shows_it() -> None:
             for number in range(60)]
     lines = render("host", case, many, Style(80)).splitlines()
     assert height(lines, 80) <= 60
+
+
+def test_a_word_that_the_kernel_quotes_is_no_command() -> None:
+    """Its mark and the next back-tick enclose no command, so a line is not wider than the terminal."""
+    text = "it logs \"PCI: Unknown option `noacs'\" and leaves ACS as it is, " + "word " * 30 + "; see `pci=nomsi`"
+    assert all(len(line) <= 80 for line in marked("warn", text, Style(80)))

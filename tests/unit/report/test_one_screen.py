@@ -20,6 +20,7 @@ from tunecheck.report import screen
 from tunecheck.report.style import Style, height
 from tunecheck.report.terminal import render
 from tunecheck.rules.context import Case
+from tunecheck.rules.index import CHECKS
 
 HEALTHY = Finding("smt", "ok", "smt", "pass", "effective", "SMT is on")
 ROOT = Finding("xid", "any-code", "log", "unknown", "effective", "the log cannot be read", remedy=AS_ROOT)
@@ -58,6 +59,43 @@ def test_a_pipe_and_verbose_get_everything(options: dict[str, int]) -> None:
     assert "SMT is on" in text and text.count(AS_ROOT.text) == 2 * whole and text.count("reboot it") == 2
     assert bool(re.search(r"(?m)^UNKNOWN 2 .*: xid, sxid; \w+: run: sudo tunecheck host$", text)) is not whole
     assert "next:" not in text and "as for" not in text
+
+
+@pytest.mark.parametrize("width", [0, 80])
+def test_of_a_recording_no_command_judges_this_machine(width: int) -> None:
+    """What only root could read is recorded again, on the box."""
+    text = render("host", CASE, [ROOT, replace(ROOT, id="sxid"), WRONG], Style(width), elsewhere=True)
+    assert "record the box again as root: sudo tunecheck record" in " ".join(text.split())
+    assert set(re.findall(r"sudo tunecheck (\w+)", text)) == {"record"}
+
+
+def test_a_tall_terminal_gets_all_rows_that_it_has() -> None:
+    many = [replace(WRONG, id=check.id, text=f"{check.id} is wrong", remedy=Remedy(f"mend {check.id}"))
+            for check in CHECKS[:40]]
+    small, tall = (render("host", CASE, many, Style(80, rows=rows)).splitlines() for rows in (24, 200))
+    assert len(small) <= screen.LINES < len(tall)
+    assert sum(line.startswith("        fix: mend ") for line in tall) == 40
+
+
+def test_each_warning_has_a_line_before_what_is_unknown_takes_more() -> None:
+    """As many warnings as fit are named one by one; what is not known takes lines behind them."""
+    many = [replace(WRONG, id=check.id, text=f"{check.id} is wrong", remedy=Remedy(f"mend {check.id} " + "x " * 60))
+            for check in CHECKS[:18]]
+    missing = [replace(ROOT, id=check.id, remedy=None, absence=Absence.NOT_IN_IMPORT, evidence=("dmesg",))
+               for check in CHECKS[20:]]
+    lines = render("host", CASE, [*many, *missing], Style(80), imported=True).splitlines()
+    assert sum(line.startswith("WARN    ") and " is wrong" in line for line in lines) == 18
+    assert len(lines) <= screen.LINES
+
+
+@pytest.mark.parametrize("width", [0, 80])
+def test_texts_that_do_not_fit_together_are_told_also_on_a_full_screen(width: int) -> None:
+    many = [replace(WRONG, id=check.id, outcome="fail", text=f"{check.id} is wrong") for check in CHECKS[:60]]
+    doubt = replace(HEALTHY, id="accelerator-count", code="counts-differ", outcome="unknown", text="8 and 4 GPUs")
+    text = render("host", CASE, [*many, doubt], Style(width), imported=True)
+    assert "UNKNOWN accelerator-count: 8 and 4 GPUs" in text
+    calm = render("host", CASE, [HEALTHY, doubt], Style(width), imported=True)
+    assert "the texts have to fit together (accelerator-count)" in " ".join(calm.split())
 
 
 #: What a line says of how many findings it stands for: a check with its number, a list of checks, a count.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 import sys
 import zlib
@@ -136,8 +137,23 @@ def _content(origin: str, file: str, left: int) -> list[tuple[str, bytes]]:
     if imported_packed.is_archive(content):
         return list(_members(file, content, left))
     if content.startswith(imported_packed.ZSTD):
-        raise UsageError(f"{file}: zstd, and no recording of tunecheck; unpack it first (zstd -d)", Damage.PACKING)
+        raise _of_zstd(file, content)
     return [(origin, content)]
+
+
+def _of_zstd(file: str, content: bytes) -> UsageError:
+    """Return the error for a file that is packed with zstd: a recording, which is read elsewhere, or a text."""
+    from ..own_files import is_packed_recording  # start-up time
+
+    named = shlex.quote("box.tar.zst" if file == STANDARD_INPUT else file)
+    if not is_packed_recording(content):
+        unpack_it = f"zstdcat {shlex.quote(file)} > text.txt" if file != STANDARD_INPUT else "zstdcat"
+        return UsageError(f"{file}: packed with zstd, and no recording of tunecheck; unpack it first: {unpack_it}",
+                          Damage.PACKING)
+    if file == STANDARD_INPUT:
+        return UsageError(f"--from -: a recording of tunecheck, which is read from a file; save it and give that: "
+                          f"--from {named}", Damage.PACKING)
+    return UsageError(f"{file}: a recording of tunecheck, which is given by itself: --from {named}", Damage.PACKING)
 
 
 def _members(file: str, content: bytes, left: int) -> Iterator[tuple[str, bytes]]:
@@ -146,10 +162,25 @@ def _members(file: str, content: bytes, left: int) -> Iterator[tuple[str, bytes]
     for name, part in imported_packed.members(file, content, left, _bounded):
         if part.startswith(GZIP):
             part = unpack(f"{file}: {name}", part, left)
+        if part.startswith(imported_packed.ZSTD) or name == "manifest.json":
+            _no_recording(file, name, part)
         left -= len(part)
         if left < 0:
             raise _too_large(file)
         yield name, part
+
+
+def _no_recording(file: str, name: str, part: bytes) -> None:
+    """Refuse an archive with a recording in it, and a recording that lacks its zstd."""
+    from ..own_files import is_packed_recording, own_document  # start-up time
+
+    quoted = shlex.quote(file)
+    if part.startswith(imported_packed.ZSTD) and is_packed_recording(part):
+        raise UsageError(f"{file}: {name} in it is a recording of tunecheck; unpack the archive and give the recording "
+                         "by itself: --from box.tar.zst", Damage.PACKING)
+    if name == "manifest.json" and "recording" in own_document(part[:4096].decode("latin-1")):
+        raise UsageError(f"{file}: a recording of tunecheck that was unpacked; give the one that it was made from, or "
+                         f"pack it again: zstd {quoted} -o box.tar.zst; then give --from box.tar.zst", Damage.PACKING)
 
 
 def _read(file: str, left: int) -> bytes:

@@ -99,8 +99,36 @@ _QUERY_LINE = regex(
     r"|^(?=[^:\n]{30,70}: ) {0,20}[A-Z][\w./()-]{0,30}(?: [\w./()-]{1,30}){0,6} {2,70}: \S", re.MULTILINE)
 _QUERY_TAG = regex(r"<!DOCTYPE nvidia_smi_log|<gpu id=\"|</?[a-z]+(?:_[a-z]+)+>|^[ \t]*<\w+>[^<>\n]{0,80}</\w+>[ \t]*$",
                    re.MULTILINE)
-#: What people paste that tells too little, and what tells it.
+#: A shell that finds no program: "bash: lspci: command not found", "sh: 1: lspci: not found", "zsh: command not found:
+#: lspci", "Command 'lspci' not found, ...".
+_NO_PROGRAM = (r"^[^\n]{{0,60}}\b{0}: (?:command )?not found|^[^\n]{{0,20}}command not found: {0}\b|"
+               r"^Command '{0}' not found")
+#: What people paste that tells too little, and what tells it. First the usual failures of the commands.
 _HINTS = (
+    (regex(r"^dmesg: (?:read kernel buffer failed|klogctl)[^\n]*(?:not permitted|denied)", re.MULTILINE),
+     "the refusal of dmesg without root; run: sudo dmesg"),
+    (regex(r"^No journal files were opened due to insufficient permissions|^Hint: You are currently not seeing "
+           r"messages from other users", re.MULTILINE),
+     "the refusal of journalctl without root; run: sudo journalctl -k -b"),
+    (regex(r"^lspci: Cannot find any working access method|^pcilib: Cannot open /(?:proc|sys)/bus/pci",
+           re.MULTILINE),
+     "the failure of lspci where no PCI bus is to be seen, as in a container; run it on the machine itself: sudo "
+     "lspci -nnvvv"),
+    (regex(_NO_PROGRAM.format("lspci"), re.MULTILINE),
+     "what a shell says where lspci is not installed; run: sudo apt install pciutils (Fedora and Rocky: sudo dnf "
+     "install pciutils), then: sudo lspci -nnvvv"),
+    (regex(_NO_PROGRAM.format("numactl"), re.MULTILINE),
+     "what a shell says where numactl is not installed; run: sudo apt install numactl (Fedora and Rocky: sudo dnf "
+     "install numactl), then: numactl -H"),
+    (regex(_NO_PROGRAM.format("nvidia-smi"), re.MULTILINE),
+     "what a shell says where NVIDIA's driver or its tools are not installed, as in a container without them; on the "
+     "machine itself run: nvidia-smi -q; where that is not found, either: sudo lspci -nnvvv"),
+    (regex(_NO_PROGRAM.format("(?:dmesg|journalctl)"), re.MULTILINE),
+     "what a shell says where the program is not installed, as in a container; run it on the machine itself: sudo "
+     "dmesg"),
+    (regex(r"^sudo: (?:a password is required|a terminal is required)|^[^\n]{1,60} is not in the sudoers file",
+           re.MULTILINE),
+     "the refusal of sudo; run the command as a user who may use sudo, on a terminal"),
     (regex(r"^[ \t]*(?:ACSCtl|ACSCap|LnkSta|LnkCap|LnkCtl|DevCtl):[ \t]*\S", re.MULTILINE),
      "lines of lspci without the devices that they are of; give all of it: sudo lspci -nnvvv"),
     (regex(r"^[ \t]+GPU0[ \t]+GPU1\b", re.MULTILINE),

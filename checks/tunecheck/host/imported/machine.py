@@ -15,6 +15,7 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.text.damage import Damage
 from ...util.text import some
 from ..base import Completed, Unreadable
+from ..own_files import how_to_give, own_document
 from . import files as imported_files
 from . import hosts, kinds, posts
 from . import packed as imported_packed
@@ -133,6 +134,9 @@ def load_import(path: str) -> ImportedHost:
             seen.append(piece.origin)
         if piece.doubt:
             holes.setdefault(piece.doubt)
+        if document := own_document(piece.text):
+            advice.setdefault((piece.origin, how_to_give(path, piece.origin, document)))
+            continue
         if kinds.is_result(piece.text):
             advice.setdefault((piece.origin, kinds.advice(piece.text) or ""))
             continue

@@ -16,8 +16,8 @@ from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 from ...util.at_first_use import regex
 from ...util.suggestions import nearest
 
-__all__ = ["INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "READ_APART", "VALUES", "hint", "name_of", "rejected_values",
-           "release_of", "unparsed"]
+__all__ = ["HARMLESS", "INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "READ_APART", "VALUES", "hint", "name_of",
+           "rejected_values", "release_of", "unparsed"]
 
 
 def _words(text: str) -> FrozenSet[str]:
@@ -60,6 +60,10 @@ _COMMA_LISTS = frozenset({"iommu", "amd_iommu", "intel_iommu", "intremap"})
 #: Compared as a whole; the others by strncmp(), which takes anything that begins with a known word.
 _EXACT = frozenset({"pcie_aspm", "pcie_aspm.policy", "pcie_port_pm"})
 
+#: What is said of one where the specification asks for it.
+HARMLESS = ("it is harmless and changes nothing; what switches ACS redirect off is pci=disable_acs_redir=pci:0:0 (Linux"
+            " 4.19 and later) or the role pcie_acs, and acs-redirect proves it; the warning ends once {word} is no "
+            "longer in the specification (box_spec.kernel.cmdline)")
 #: Accepted in a spec because people ask for them; the kernel rejects them all the same.
 INEFFECTIVE: Mapping[str, str] = {
     "pci=noacs": (

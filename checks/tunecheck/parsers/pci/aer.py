@@ -38,6 +38,8 @@ _UNCORRECTABLE = {4: "DLP", 5: "SDES", 12: "TLP", 13: "FCP", 14: "CmpltTO", 15: 
                   18: "MalfTLP", 19: "ECRC", 20: "UnsupReq", 21: "ACSViol", 22: "UncorrIntErr", 23: "BlockedTLP",
                   24: "AtomicOpBlocked", 25: "TLPBlockedErr", 26: "PoisonTLPBlocked"}
 
+#: One error of a message, by the number of its bit: "   [ 6] BadTLP   (First)".
+_BIT = regex(r"\s*\[ ?(\d{1,2})\] [A-Za-z]")
 #: More devices than any box has: a log full of invented ones must not fill the memory.
 _MOST = 512
 
@@ -102,6 +104,10 @@ class PcieErrors:
             table = _CORRECTABLE if self._open[1] == "correctable" else _UNCORRECTABLE
             bits = int(status[2], 16) & ~int(status[3], 16) or int(status[2], 16)
             self._name(*(name for bit, name in table.items() if bits >> bit & 1), ids=status[1])
+        elif (bit := _BIT.match(text)) and self._open and self._open[0] == bdf:
+            # Also of a second message whose own lines the log lost: its bits stand behind those of the first.
+            table = _CORRECTABLE if self._open[1] == "correctable" else _UNCORRECTABLE
+            self._name(table.get(int(bit[1]), ""))
         elif contained:
             self._add(bdf, "contained", line)
             self._name(f"status {contained[1]}")

@@ -37,6 +37,7 @@ _WORDS: dict[str, str] = {
     "detected ": r"detected (?:expedited )?stalls? on ", ": (": r"\d-[.!A-Za-z0-9]{3,4}: \(",
     " jiffies": r"[=}] ?\d{1,9} jiffies", "task:": r"task:.{1,64}? state:", " change power state from ": "",
     "available PCIe bandwidth": "", "nvidia ": r"nvidia [0-9a-f]{4}:", ": [10de:": "",
+    ":    [": r":    \[[ \d]\d\] [A-Z]",
 }
 KEY = regex("|".join(pattern or re.escape(word) for word, pattern in _WORDS.items()))
 _PREFIX = regex(

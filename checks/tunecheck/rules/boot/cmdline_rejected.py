@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
 from ...parsers.kernel.cmdline import words
-from ...parsers.kernel.kernel_params import INEFFECTIVE, READ_APART, name_of, release_of, unparsed
+from ...parsers.kernel.kernel_params import HARMLESS, INEFFECTIVE, READ_APART, name_of, release_of, unparsed
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, UNREAD
@@ -75,9 +75,10 @@ def _read_apart(case: Case, word: str) -> bool:
 
 def _rejected(case: Case, word: str, reason: str, source: str) -> Finding:
     if word in INEFFECTIVE:
-        return Finding(_ID, "rejected-by-every-kernel", word, "warn", "effective", f"{word} is on the command line but "
-                       f"rejected by the kernel ({reason}): it changes nothing; whether ACS is off is proven by "
-                       "acs-redirect instead", "rejected", "", (source,))
+        why = INEFFECTIVE[word] if source == PARSER else reason
+        return Finding(_ID, "rejected-by-every-kernel", word, "warn", "effective", f"{word} is on the command line, as "
+                       f"the specification asks, but this kernel rejects it ({why}): {HARMLESS.format(word=word)}",
+                       "rejected", "", (source,))
     remedy = case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory", boot_remedies.remove(word))
     # What is handed to user space may mean something to a program there.
     told = (f"not known to the kernel's parser, which hands it to user space ({reason})"

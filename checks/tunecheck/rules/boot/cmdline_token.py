@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...model.finding import Finding
 from ...parsers.kernel.cmdline import missing, words
-from ...parsers.kernel.kernel_params import INEFFECTIVE
+from ...parsers.kernel.kernel_params import HARMLESS, INEFFECTIVE
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, TRIAL_OPEN, UNREAD
@@ -55,8 +55,8 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     if found.outcome != "fail" or case.trial or not set(words([token])) <= INEFFECTIVE.keys():
         return found
     # It is asked for and not set, which is told; what no kernel takes fails no box.
-    return replace(found, outcome="warn", text=f"{found.text}; no kernel takes this word: only what was asked for is "
-                   "missing, and no effect")
+    return replace(found, outcome="warn", text=f"{found.text}; the specification asks for it, and every kernel "
+                   f"rejects it, also once it is set (cmdline-rejected): {HARMLESS.format(word=token)}")
 
 
 def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:
