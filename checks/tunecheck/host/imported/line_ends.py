@@ -133,8 +133,8 @@ def _widths(head: str) -> dict[str, int]:
 
 
 def _goes_on(line: str, following: str, width: int) -> bool:
-    """Whether the first word of the next line, with the blank behind it as `fold -s` counts, had no room on this one: so
-    a window breaks a line."""
+    """Whether the first word of the next line had no room on this one, with the blank behind it, as `fold -s` counts:
+    so a window breaks a line."""
     columns = _columns(line)
     word = _WORD.match(following)
     if columns == width:
