@@ -85,4 +85,4 @@ def _why(cause: Cause) -> str:
 
 
 def _waive(cause: Cause) -> str:
-    return own_command(f"waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")
+    return own_command("waive {fact} --host {host} --until 30d --reason WHY", fact=cause.fact, host=cause.hosts[0])

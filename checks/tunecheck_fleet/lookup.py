@@ -107,8 +107,8 @@ def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
     if name != KEY:
         return otherwise
     return (f"{KEY} says who the box is; it is no fact that a box tells, so no values of it are kept.\nWhat is said of "
-            f"it, and since when: {own_command(f'drift --host {on} --fact {KEY}')}; what it means: "
-            f"tunecheck explain {KEY}")
+            f"it, and since when: {own_command('drift --host {host} --fact {fact}', host=on, fact=KEY)}; what it "
+            f"means: tunecheck explain {KEY}")
 
 
 def never_answered(store: Store, on: str) -> str:

@@ -34,12 +34,12 @@ def newest_heard(store: Store) -> tuple[int | None, tuple[str, ...]]:
         return None, ()
     first = each[place]
     notes = [f"audit #{head.id} ({head.scope}) is newer, and no host of it ever answered: "
-             f"{own_command(f'fleet --audit {head.id}')}" for head in each[:place]]
+             f"{own_command('fleet --audit {audit}', audit=head.id)}" for head in each[:place]]
     shown = _hosts(store, first)
     for head in each[place + 1:]:
         if len(notes) < _NAMED and first.started - head.started < _RECENT and (other := _hosts(store, head) - shown):
             notes.append(f"audit #{head.id} ({head.scope}) has {len(other)} other host{'s' * (len(other) > 1)}: "
-                         f"{own_command(f'fleet --audit {head.id}')}")
+                         f"{own_command('fleet --audit {audit}', audit=head.id)}")
             shown |= other
     return first.id, tuple(notes)
 
@@ -54,7 +54,7 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
     if newest is None or newest.id <= audit_id:
         return ()
     return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: causes, ids and fixes are those of "
-            f"that time; of audit #{newest.id}: {own_command(f'fleet --audit {newest.id}')}",)
+            f"that time; of audit #{newest.id}: {own_command('fleet --audit {audit}', audit=newest.id)}",)
 
 
 def newest_with(store: Store, host: str) -> int | None:

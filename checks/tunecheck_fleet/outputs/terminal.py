@@ -147,10 +147,10 @@ def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str
             _weight(each) for each in report.drift if name in each.hosts), _NOTHING])
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
-        command = own_command(f"drift --host {host} -v")
+        command = own_command("drift --host {host} -v", host=host)
         if word != "known" or first.authority in ("desired", "identity"):
             return command, [command]
-        command = own_command(f"approve {first.id} --note WHY")
+        command = own_command("approve {id} --note WHY", id=first.id)
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
     return "", []
 
@@ -230,7 +230,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: {own_command(f'drift --host {cause.hosts[0]} -v')} says how"
+        last = f"fix: {own_command('drift --host {host} -v', host=cause.hosts[0])} says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]
