@@ -122,10 +122,12 @@ def never_answered(store: Store, on: str) -> str:
 
 
 def group(store: Store, name: str) -> str:
-    """The name of a group in the newest audit."""
-    known = {state.group for state in store.hosts(store.audit().id)}
+    """The name of a group in the newest audit of an inventory."""
+    from .which_audit import groups_now
+
+    known = groups_now(store)
     if name not in known:
-        raise UsageError(f"the newest audit has no group {name!r}; {near(name, known)}", Misuse.NO_SUCH)
+        raise UsageError(f"no newest audit of an inventory has a group {name!r}; {near(name, known)}", Misuse.NO_SUCH)
     return name
 
 

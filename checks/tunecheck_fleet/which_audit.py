@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .model import AuditHead
     from .store import Store
 
-__all__ = ["newer_than", "newest_heard", "newest_of_each", "newest_with"]
+__all__ = ["groups_now", "newer_than", "newest_heard", "newest_of_each", "newest_with", "of_other_limits"]
 
 #: A folder for each night is an inventory of its own each: so many are looked through, so many named, so long (s).
 _LOOKED, _NAMED, _RECENT = 20, 3, 30 * 86400.0
@@ -58,10 +58,28 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
 
 
 def newest_with(store: Store, host: str) -> int | None:
-    """The newest audit that has this host; where none has, the one of everybody."""
-    each = newest_of_each(store)
-    return next((head.id for head in each if len(each) > 1 and host in _hosts(store, head)), None) or \
-        newest_heard(store)[0]
+    """The newest finished audit that has this host, of whichever inventory and limit; where none has, the one of
+    everybody."""
+    last = store.last_audit_with(host)
+    return last if last is not None else newest_heard(store)[0]
+
+
+def groups_now(store: Store) -> set[str]:
+    """The groups in the newest audit of every inventory, of whichever limit."""
+    return {state.group for head in newest_of_each(store)
+            for state in store.hosts(head.id, store.beside(head.id), bare=True)}
+
+
+def of_other_limits(store: Store, audit_id: int | None) -> tuple[str, ...]:
+    """What is to be said where a report has this audit's hosts alone, and audits of other limits heard others."""
+    number = store.audit(audit_id).id
+    own = {state.host for state in store.hosts(number, bare=True)}
+    count = len({state.host for state in store.hosts(number, store.beside(number), bare=True)} - own)
+    if not count:
+        return ()
+    return (f"{count} host{'s' * (count > 1)} that audits with another --limit heard {'are' if count > 1 else 'is'} "
+            f"not in audit #{number}; all hosts together: {own_command('fleet')}; one of them: "
+            f"{own_command('drift --host HOST')}",)
 
 
 def _hosts(store: Store, head: AuditHead) -> set[str]:

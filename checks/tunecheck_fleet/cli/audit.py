@@ -137,8 +137,8 @@ def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple
         done = run(store, source, lambda variables: _specs(desired, variables), _progress, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
-        _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
-              "the same command within 6 hours asks the rest")
+        _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts answered and are kept in audit "
+              f"#{done.audit.id}; the same command within 6 hours asks the rest")
         raise SystemExit(_TERMINATED if ended else 130)
     if source.options is not None and done.audit.asked >= _MANY and sys.stderr.isatty():
         from ..collect.kex import advice, client
