@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tunecheck.util.text import some
+
 from .own_command import own_command
 from .scope import without_limit
 
@@ -53,8 +55,18 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
                    if without_limit(head.scope) == without_limit(shown.scope)), None)
     if newest is None or newest.id <= audit_id:
         return ()
-    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: causes, ids and fixes are those of "
-            f"that time; of audit #{newest.id}: {own_command('fleet --audit {audit}', audit=newest.id)}",)
+    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: hosts, causes and ids are those of "
+            f"that time, words and fixes only where the host still says the same{_said_since(store, shown)}; of audit "
+            f"#{newest.id}: {own_command('fleet --audit {audit}', audit=newest.id)}",)
+
+
+def _said_since(store: Store, shown: AuditHead) -> str:
+    """What somebody said after the audit, and its report counts all the same."""
+    end = shown.finished if shown.finished is not None else shown.started
+    said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for each in store.decisions()
+            if each.created > end and each.ended is None and each.audit <= shown.id]
+    said += [f"waiver {each.id} of {each.fact} by {each.author}" for each in store.waivers() if each.created > end]
+    return f"; said since, and counted here: {some(said, _NAMED, ', ')}" if said else ""
 
 
 def newest_with(store: Store, host: str) -> int | None:

@@ -82,6 +82,10 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     hook = hook_of(webhook, webhook_secret, webhook_as, link)
     where = _source(inventory, limit, source, with_check_diff, gone, asking=asking, max_age=max_age, timeout=timeout,
                     forks=forks, ssh_kex=ssh_kex)
+    if with_check_diff:
+        from ..check_diff import check_play
+
+        check_play()
     with open_store(store_url) as store:
         if not store.audits(1):
             key = " (with fleet.key beside it)" if store.db.sqlite and VARIABLE not in os.environ else ""

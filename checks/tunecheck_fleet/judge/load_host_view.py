@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..model import AuditHead
 from .approved import MOST, apart, approved
-from .authority import HAPPENING, JUDGED, judging
+from .authority import JUDGED, judging
 from .options import SPLIT, JudgeOptions
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
 from .view_parts import (
@@ -35,6 +35,7 @@ from .view_parts import (
     moves_of,
     problems_of,
     resolved_of,
+    standing,
 )
 
 if TYPE_CHECKING:
@@ -114,9 +115,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         shared=shared, events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
         began={(row.host, row.check, row.subject): row.since for row in rows},
-        standing=frozenset((row.host, row.check, row.subject) for row in rows
-                           if row.outcome == "warn" and row.check not in HAPPENING
-                           and (row.since.after is None or row.ours)),
+        standing=standing(rows),
         resolved=resolved_of(over, groups),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),

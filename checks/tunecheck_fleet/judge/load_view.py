@@ -12,7 +12,6 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .approved import approved
-from .authority import HAPPENING
 from .options import SPLIT, JudgeOptions
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
@@ -33,6 +32,7 @@ from .view_parts import (
     moves_of,
     problems_of,
     resolved_of,
+    standing,
 )
 
 if TYPE_CHECKING:
@@ -91,9 +91,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         claims=tuple(store.claims(audit.id)),
         began={(row.host, row.check, row.subject): row.since for row in open_problems},
-        standing=frozenset((row.host, row.check, row.subject) for row in open_problems
-                           if row.outcome == "warn" and row.check not in HAPPENING
-                           and (row.since.after is None or row.ours)),
+        standing=standing(open_problems),
         resolved=resolved_of((row for row in store.problems_resolved(min([previous.id, *before.values()]), audit.id)
                            if (row.until or 0) > before.get(row.host, previous.id)), asked) if previous else (),
         in_change=frozenset(state.host for state in states
@@ -117,13 +115,17 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
 
 
 
+def _long(passed: float) -> str:
+    return f"{passed / 3600:.1f} h" if passed >= 3600 else f"{passed / 60:.0f} min" if passed >= 90 else "a minute"
+
+
 def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int | None]) -> tuple[str, ...]:
     """How old the answers are that are not of this audit."""
     count = Counter((state.last_ok, state.last_ok_at) for state in states
                     if also and state.last_ok is not None and state.last_ok < audit.id)
     return tuple(f"{hosts} host{'s' * (hosts != 1)} as #{number} heard "
-                 f"{'them' if hosts != 1 else 'it'}, {(audit.started - (at or audit.started)) / 3600:.1f} h before "
-                 f"#{audit.id}" for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
+                 f"{'them' if hosts != 1 else 'it'}, {_long(audit.started - (at or audit.started))} before #{audit.id}"
+                 for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ from tunecheck.rules.codes import UNREAD
 from ..fleet_report import Since
 from ..model import AuditHead, Problem
 from ..store.sanitize import plain
+from .authority import HAPPENING
 from .options import JudgeOptions
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
 
@@ -38,11 +40,13 @@ __all__ = [
     "moves_of",
     "problems_of",
     "resolved_of",
+    "standing",
 ]
 
 #: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
 RECENT, ENOUGH = 10, 20_000
 FLAP_DAYS = 30.0
+_CUT = re.compile(r" and [0-9]+ more$")
 #: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
 STATE, OPEN = "roles.state", ("staged", "trial")
 
@@ -100,6 +104,19 @@ def _untold(problems: tuple[Problem, ...], open_rows: Iterable[ProblemSince]) ->
             yield Problem(row.check, row.subject, "unknown", "cannot be told now" + (
                 f"; it was {row.outcome} when it last could" if row.outcome != "unknown" else ""), code=UNREAD,
                 observed=row.outcome)
+
+
+def standing(rows: Iterable[ProblemSince]) -> frozenset[tuple[str, str, str]]:
+    """The warnings that were there when the host was first heard, or came with our own roles. A host that loses a GPU
+    and has it back loses and has back what was said of that, and a list that is cut short names others meanwhile:
+    neither is another warning than before."""
+    warnings = [row for row in rows if row.outcome == "warn" and row.check not in HAPPENING]
+    found = {(row.host, row.check, row.subject) for row in warnings
+             if row.since.after is None or row.ours or row.again}
+    there = {(host, check) for host, check, _ in found}
+    cut = {(row.host, row.check) for row in warnings if _CUT.search(row.subject)}
+    return frozenset(found | {(row.host, row.check, row.subject) for row in warnings
+                              if row.with_gpus and (row.host, row.check) in there & cut})
 
 
 def missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:

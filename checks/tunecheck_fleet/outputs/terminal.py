@@ -3,6 +3,7 @@ terminal, colour only where it is one; in a pipe one line per cause, so that gre
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +99,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    step, commands = _next(findings, report)
+    step, commands = _next(findings, report, verbose)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
@@ -133,9 +134,9 @@ def _summary(findings: Iterable[Entry]) -> str:
     return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
-def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str]]:
+def _next(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
     """One step, for who does not know where to begin: the worst of what is new, else of what is open; and the commands
-    in it."""
+    in it. Where all that is known of the only host stands here, what is to be done about it."""
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
@@ -148,7 +149,12 @@ def _next(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
-        if word != "known" or first.authority in ("desired", "identity"):
+        if verbose and len(report.hosts) == 1 and first.authority in ("desired", "identity"):
+            about = f"tunecheck explain {shlex.quote(first.fact)}"
+            return f"{first.id} ({first.fact}): {first.remedy or about}", [
+                *(each.shown for each in first.commands), about]
+        told = verbose and len(report.hosts) == 1
+        if first.authority in ("desired", "identity") or (word != "known" and not told):
             return command, [command]
         command = own_command("approve {id} --note WHY", id=first.id)
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]

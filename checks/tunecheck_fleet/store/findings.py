@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, Select, bindparam, false, insert, or_, select, update
 
 from ..model import Change, Incident, Problem
 from . import audit_queries, audits
@@ -17,7 +17,7 @@ from .history import receipt, runs
 from .identify import Box
 from .rows import ProblemSince
 from .sanitize import canonical, plain
-from .schema import finding, finding_span, host, incident, journal
+from .schema import fact, finding, finding_span, host, incident, journal, span
 from .spans import Past
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _WORST = ("fail", "warn", "unknown")
 _MOST = 2_000
 #: Rows that are read at a time: of 10,000 hosts there are hundreds of thousands.
 _ROWS = 2_000
+#: Facts that say how many GPUs a box has.
+_GPUS = ("gpu.count", "pcie.accelerators")
 _OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
                finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
@@ -124,9 +126,7 @@ def since(store: OpenHistory, audit_id: int | None, checks: Collection[str] | No
     wanted = _PROBLEM.where(during(number))
     if checks is not None:
         wanted = wanted.where(finding.c.check.in_(sorted(checks)))
-    if hosts is None:
-        return _listed(store, wanted)
-    return [row for part in parts(hosts) for row in _listed(store, wanted.where(host.c.name.in_(part)))]
+    return _of(store, wanted, hosts, number)
 
 
 def during(audit_id: int) -> Any:
@@ -144,12 +144,23 @@ def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None
         next_one.c.from_audit == finding_span.c.until_audit).exists()
     ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
     wanted = _PROBLEM.where(*ended, ~goes_on)
+    return _of(store, wanted, names, upto_audit)
+
+
+def _of(store: OpenHistory, wanted: Select[Any], names: Collection[str] | None,
+        number: int | None) -> list[ProblemSince]:
+    """Of these hosts, as they were called in that audit (None: the newest)."""
+    with store.db.read() as connection:
+        called = audit_queries.earlier_names(connection, number) if number is not None else {}
     if names is None:
-        return _listed(store, wanted)
-    return [row for part in parts(names) for row in _listed(store, wanted.where(host.c.name.in_(part)))]
+        return _listed(store, wanted, called)
+    those = [number for number, name in called.items() if name in names]
+    found = [row for part in parts(names) for row in _listed(store, wanted.where(
+        host.c.name.in_(part) | host.c.id.in_(those) if those else host.c.name.in_(part)), called)]
+    return [row for row in dict.fromkeys(found) if row.host in names] if called else found
 
 
-def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:
+def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str]) -> list[ProblemSince]:
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         moved = wanted.with_only_columns(host.c.id, maintain_column_froms=True).where(
@@ -157,9 +168,29 @@ def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:
         ran = runs(connection, connection.execute(moved).scalars())
         # Thousands of hosts have the same ones since the same audit: each text and interval is there once.
         once = dict[str, str]().setdefault
+        gpus = _with_gpus(connection, wanted)
         age = cache(lambda begun, after: audit_queries.since(when, begun, after))
-        return [ProblemSince(once(name, name), once(group, group), once(check, check), once(subject, subject),
-                             once(outcome, outcome), age(begun, after), until,
-                             after is not None and receipt(ran, number, begun) is not None)
+        return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
+                             once(subject, subject), once(outcome, outcome), age(begun, after), until,
+                             after is not None and receipt(ran, number, begun) is not None,
+                             (number, check, subject, begun) in gpus and outcome == "warn",
+                             gpus.get((number, check, subject, begun), False))
                 for number, name, group, check, subject, outcome, begun, after, until in connection.execute(
                     wanted, execution_options={"yield_per": _ROWS})]
+
+
+def _with_gpus(connection: Connection, wanted: Select[Any]) -> dict[tuple[int, str, str, int], bool]:
+    """(host, check, subject, since) of the warnings that came in an audit in which the host had more or fewer GPUs than
+    before; and whether the host had the same one when it was first heard."""
+    rows = [tuple(row) for row in connection.execute(wanted.with_only_columns(
+        host.c.id, finding.c.check, finding.c.subject, finding_span.c.from_audit, maintain_column_froms=True).where(
+        finding_span.c.after_audit.is_not(None), finding_span.c.outcome == "warn").order_by(None))]
+    moved = {tuple(row) for part in parts({row[0] for row in rows}) for row in connection.execute(
+        select(span.c.host_id, span.c.from_audit).join(fact, fact.c.id == span.c.fact_id).where(
+            span.c.host_id.in_(part), fact.c.name.in_(_GPUS), span.c.baseline == false()))}
+    came = [row for row in rows if (row[0], row[3]) in moved]
+    first = {tuple(row) for part in parts({row[0] for row in came}) for row in connection.execute(
+        select(finding_span.c.host_id, finding.c.check, finding.c.subject)
+        .join(finding, finding.c.id == finding_span.c.finding_id).where(
+            finding_span.c.host_id.in_(part), finding_span.c.outcome == "warn", finding_span.c.after_audit.is_(None)))}
+    return {row: row[:3] in first for row in came}

@@ -16,7 +16,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 from ..model import Problem
 from ..own_command import own_command
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
+from .audit_queries import ANSWERED, SNAP_END, earlier_names, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
@@ -48,7 +48,10 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
+        called = earlier_names(connection, number)
         each = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
+        if only is not None and (those := [each_id for each_id, name in called.items() if name in only]):
+            each.append(host.c.id.in_(those) & host.c.name.not_in(list(only)))
         heads = [row for some in each for row in connection.execute(
             _HEADS.where(there(number, also), some).order_by(host.c.name, host.c.id))]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
@@ -57,10 +60,11 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
         # A few at a time: of a host with 40 findings the texts here are twice as large as what is made of them.
         problems = _Problems()
-        return [_state(row, abouts[row.about], number, earlier.get(row.id), before, when, problems)
-                for some in each for row in connection.execute(
+        found = [_state(row, called.get(row.id, row.name), abouts[row.about], number, earlier.get(row.id), before, when,
+                        problems) for some in each for row in connection.execute(
                     (_BARE if bare else _TOLD).where(there(number, also), some).order_by(host.c.name, host.c.id),
-                    execution_options={"yield_per": _ROWS})]
+                    execution_options={"yield_per": _ROWS}) if only is None or called.get(row.id, row.name) in only]
+    return sorted(found, key=lambda state: state.host) if called else found
 
 
 def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
@@ -74,14 +78,14 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
     return list(found.values())
 
 
-def _state(row: Row[Any], about: dict[str, Any], number: int, earlier: Sequence[int] | None,
+def _state(row: Row[Any], name: str, about: dict[str, Any], number: int, earlier: Sequence[int] | None,
            before: dict[int | None, Any], when: dict[int, float], problems: _Problems) -> HostState:
     answered = row.answer in ANSWERED
     last = min(number, row.last_audit) if answered else (earlier[0] if earlier else None)
     described = about if answered or not earlier else before[earlier[1]]
     outcomes, volatile = (json.loads(text) if text else {} for text in (row.outcomes, row.volatile))
     return HostState(
-        row.name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
+        name, about["group"], described["hardware"], row.key, row.answer, about["reason"], last,
         None if last is None else when.get(last), problems.read(row.problems),
         outcomes, volatile, about["unknown"], described["spec"],
         described["tunecheck"], row.boot_id, row.newest_audit, row.first_audit,
@@ -175,14 +179,20 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
     with store.db.read() as connection:
         row = find(store, connection, name)
         when = times(store, connection)
-        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id == row.id)
+        # The machines that had the name before: their silent nights are the host's, too.
+        named = {each.id: each for each in connection.execute(select(host).where(host.c.name == name))}
+        ends = set(connection.execute(select(identity.c.audit_id).where(
+            identity.c.kind == "replaced", identity.c.host_id.in_(list(named)))).scalars())
+        those = [row.id, *(each.id for each in named.values() if each.id != row.id and each.retired_audit in ends)]
+        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id.in_(those))
                                    .order_by(snap.c.from_audit)).all()
-        noted = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
-            identity.c.host_id == row.id, identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
+        noted = connection.execute(select(
+            identity.c.audit_id, identity.c.other, identity.c.kind, identity.c.host_id).where(
+            identity.c.host_id.in_(those), identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
         incidents = [(number, json.loads(told)) for number, told in connection.execute(
             select(incident.c.first_audit, incident.c.told).where(incident.c.host_id == row.id))]
-        renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed"]
-        replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in noted
+        renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed" and each.host_id == row.id]
+        replaced = [_replaced(connection, when, each.audit_id, name, named[each.host_id].key) for each in noted
                     if each.kind == "replaced"]
     found: list[Span] = []
     answers: list[tuple[int, str]] = []
