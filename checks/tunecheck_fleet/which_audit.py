@@ -55,9 +55,10 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
                    if without_limit(head.scope) == without_limit(shown.scope)), None)
     if newest is None or newest.id <= audit_id:
         return ()
-    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: hosts, causes and ids are those of "
-            f"that time, words and fixes only where the host still says the same{_said_since(store, shown)}; of audit "
-            f"#{newest.id}: {own_command('fleet --audit {audit}', audit=newest.id)}",)
+    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: hosts and causes are those of that "
+            "time, the words, fixes and ids of checks only where the host still says the same"
+            f"{_said_since(store, shown)}; of audit #{newest.id}: "
+            f"{own_command('fleet --audit {audit}', audit=newest.id)}",)
 
 
 def _said_since(store: Store, shown: AuditHead) -> str:

@@ -174,7 +174,9 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
     if style.width and not verbose and len(findings) > words.FEW and kind(findings[0].lead) in _QUIET:
         word = kind(findings[0].lead)
         hosts = len({host for each in findings for host in each.lead.hosts})
-        summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them)"
+        whole = sum(1 + len(each.more) for each in findings)
+        brought = f": {whole} with what they brought" if whole > len(findings) else ""
+        summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them{brought})"
         return [entry(word.upper(), [summary], style)]
     unread = [each for each in findings if each.lead.outcome == "unknown" and each.lead.severity == "low"]
     if style.width and not verbose and len(unread) > words.FEW:

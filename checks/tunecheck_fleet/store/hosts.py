@@ -49,7 +49,7 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
     with store.db.read() as connection:
         when = times(store, connection)
         called = earlier_names(connection, number)
-        each = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
+        each: list[Any] = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
         if only is not None and (those := [each_id for each_id, name in called.items() if name in only]):
             each.append(host.c.id.in_(those) & host.c.name.not_in(list(only)))
         heads = [row for some in each for row in connection.execute(

@@ -193,3 +193,19 @@ def test_the_next_step_is_never_the_command_that_was_run(tmp_path: Path, given: 
         fleet.audit()
         step = one_line(fleet.run(*given)[1].partition("\nNEXT")[2].partition("\n\n")[0])
         assert step != f"tunecheck {' '.join(given)}"
+
+
+def test_what_is_over_has_an_id_of_its_own_and_a_value_the_one_that_it_was_open_under(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path)
+    for number in range(1, 7):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(2, hmm="0", iommu=None, held=False, word="quiet", watts=300)
+    _, document = fleet.seen()
+    opened = {cause["fact"]: cause["id"] for cause in document["causes"] if cause["authority"] != "desired"}
+    fleet.put(2)
+    _, document = fleet.seen()
+    over = [cause for cause in document["causes"] if cause["state"] == "resolved"]
+    values = [cause for cause in over if cause["authority"] != "desired"]
+    assert values and all(opened[cause["fact"]] == cause["id"] for cause in values if cause["fact"] in opened)
+    assert len({cause["id"] for cause in over}) == len(over)
