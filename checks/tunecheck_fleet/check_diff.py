@@ -31,7 +31,7 @@ from .collect.protocol import one_line
 from .fleet_report import FleetReport
 from .model import Claim, Problem
 
-__all__ = ["PLAYBOOK", "ask", "targets"]
+__all__ = ["PLAYBOOK", "ask", "check_play", "targets"]
 
 PLAYBOOK = "playbooks/provision.yml"
 #: A dry run costs the box and the control node seconds: a sample of each cause is enough to accuse a role.
@@ -56,14 +56,20 @@ def targets(report: FleetReport, most: int = _HOSTS, per_cause: int = _PER_CAUSE
     return {host: problems for host, problems in found.items() if problems}
 
 
+def check_play(playbook: str | Path = PLAYBOOK) -> Path:
+    """The play's place. UsageError where it is not there; to be found out before any box is asked."""
+    play = Path(playbook).absolute()
+    if not play.is_file():
+        raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml",
+                         Misuse.NOT_THERE)
+    return play
+
+
 def ask(inventory: str | Path, failing: Mapping[str, Sequence[Problem]], playbook: str | Path = PLAYBOOK, *,
         deadline: float = 300.0, workers: int = 2, extra: Mapping[str, Any] | None = None) -> tuple[Claim, ...]:
     """One claim per host and failing check. ``deadline`` in seconds is each host's own; ``extra`` are variables for the
     play. UsageError where there is no such play or inventory, or Ansible does not read them."""
-    play, hosts = Path(playbook).absolute(), absolute(str(inventory))
-    if not play.is_file():
-        raise UsageError(f"no play {playbook} to compare with: run it in the folder that has site.yml",
-                         Misuse.NOT_THERE)
+    play, hosts = check_play(playbook), absolute(str(inventory))
     if not failing:
         return ()
     with tempfile.TemporaryDirectory(prefix="tunecheck-witness-") as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 __all__ = ["next_step"]
 
@@ -31,7 +32,7 @@ _STEPS = (
     (r"missing sudo password|a password is required|sudo.*password|incorrect sudo password",
      "sudo asks for a password: {to_password}, or allow {user} to run sudo without one"),
     (r"not in the sudoers|may not run sudo|not allowed to (?:run|execute)",
-     "{user} may not use sudo: on the box, as root: usermod -aG sudo {user} (Enterprise Linux: wheel), or "
+     "{user} may not use sudo: on the box, as root: usermod -aG sudo {account} (Enterprise Linux: wheel), or "
      "{to_user}"),
     (r"(?:sudo|become).{0,40}not found|sudo: command not found", "sudo is missing on the box: as root: apt install "
      "sudo, or {to_root}"),
@@ -58,10 +59,12 @@ def next_step(said: str, host: str, user: str | None = None, typed: bool = False
     """Return what to do about ``said``, the words of ssh, sudo or Ansible. ``host`` is the address that was tried,
     ``port`` the port, None for ssh's own. Where the words are not known, it is the command that shows them again.
     ``typed``: there is no inventory yet."""
-    login = f"{f'-p {port} ' if port else ''}{f'{user}@' if user else ''}{host}"
-    known = f"'[{host}]:{port}'" if port and port != 22 else host
+    address = shlex.quote(f"{user}@{host}" if user else host)
+    login = f"{f'-p {port} ' if port else ''}{address}"
+    known = shlex.quote(f"[{host}]:{port}" if port and port != 22 else host)
     for pattern, step in _STEPS:
         if re.search(pattern, said, re.IGNORECASE):
             return step.format(host=host, login=login, known=known, user=user or "your user",
+                               account=shlex.quote(user) if user else "USER",
                                **(_TYPED if typed else _IN_INVENTORY))
     return f"see for yourself: ssh {login} sudo -n true"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tunecheck.errors import Misuse, UsageError
@@ -10,14 +10,17 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .entries import Entry, entries
 from .fleet_report import Cause, Decision
-from .outputs.text import kind
+from .outputs.text import clock, kind
 from .own_command import own_command
 
 if TYPE_CHECKING:
     from .fleet_report import FleetReport
     from .store import Store
 
-__all__ = ["decide", "finding_of", "shown_in"]
+__all__ = ["decide", "finding_of", "shown_in", "whole_id"]
+
+#: So many characters of an id are enough, where they begin no other one.
+_SHORTEST = 4
 
 
 def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -> FleetReport:
@@ -32,7 +35,8 @@ def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -
     for head in newest_of_each(store):
         found = report(store, head.id, JudgeOptions(union=True))
         first = first or found
-        if set(wanted) <= {cause.id for cause in found.causes if cause.counts}:
+        there = {cause.id for cause in found.causes if cause.counts}
+        if all(whole_id(name, there) in there for name in wanted):
             return found
     return first or report(store, None, JudgeOptions(union=True))
 
@@ -41,7 +45,7 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
            author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
-    wanted_entries = [finding_of(report, name) for name in wanted]
+    wanted_entries = [finding_of(report, name, store.decisions()) for name in wanted]
     about = [[cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
              for entry in wanted_entries]
     for entry in wanted_entries:
@@ -53,13 +57,27 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
             for entry, causes in zip(wanted_entries, about, strict=True)]
 
 
-def finding_of(report: FleetReport, name: str) -> Entry:
-    """The open finding with that id, with what the same thing moved. UsageError: there is none."""
+def whole_id(name: str, ids: Collection[str]) -> str:
+    """The id that is meant by it in capitals, or by its beginning where no other one begins so; else the name."""
+    low = name.lower()
+    found = [each for each in ids if each.startswith(low)] if len(low) >= _SHORTEST else []
+    return low if low in ids else found[0] if len(found) == 1 else name
+
+
+def finding_of(report: FleetReport, name: str, decisions: Iterable[Decision] = ()) -> Entry:
+    """The open finding with that id, with what the same thing moved. UsageError: there is none; where somebody has
+    approved it, by whom."""
     there = {entry.lead.id: entry for entry in entries(report.causes) if entry.lead.counts and entry.lead.id}
     # What is folded may be named on its own.
     there = {cause.id: Entry(cause) for cause in report.causes if cause.counts and cause.id} | there
-    if name in there:
-        return there[name]
+    if (whole := whole_id(name, there)) in there:
+        return there[whole]
+    done = [each for each in decisions if each.kind == "approve" and each.ended is None]
+    whole = whole_id(name, {each.finding for each in done})
+    approved = next((each for each in reversed(done) if each.finding == whole), None)
+    if approved is not None:
+        raise UsageError(f"{whole}: approved already (by {approved.author}, {clock(approved.created)}); to take that "
+                         f"back: {own_command('approve --end {id}', id=approved.id)}", Misuse.ALREADY)
     over = next((cause for cause in report.causes if cause.id == name), None)
     if over is not None:
         raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it",
@@ -78,11 +96,11 @@ def _approvable(cause: Cause) -> bool:
 
 def _why(cause: Cause) -> str:
     if cause.authority == "identity":
-        return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; give the clone an id of "
-                f"its own, or waive it: {_waive(cause)}")
+        return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; mend it as its fix "
+                f"says, or waive it: {_waive(cause)}")
     return (f"{cause.id}: {cause.fact} is asked for by the desired state; change box_spec in the inventory, or: "
             f"{_waive(cause)}")
 
 
 def _waive(cause: Cause) -> str:
-    return own_command(f"waive {cause.fact} --host {cause.hosts[0]} --until 30d --reason WHY")
+    return own_command("waive {fact} --host {host} --until 30d --reason WHY", fact=cause.fact, host=cause.hosts[0])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.snapshot_file import MAX_BYTES
+from tunecheck.parsers.text.bounds import NAMES
 from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import some
 
@@ -128,6 +129,10 @@ class Folder:
                 yield self._without(host, group)
                 continue
             file = self.files[host][1]
+            if not _named(host):
+                yield Answer(host, group, "garbled", reason=f"{file}: {host[:60]!r} is not the name of a host; "
+                             "expected letters, digits, dots, dashes and underscores; rename the file to HOST.json")
+                continue
             try:
                 content = _content(file)
             except OSError as error:
@@ -152,6 +157,11 @@ class Folder:
                           reason=f"{Path(self.path, group)} could not be read when this audit began")
         before = "; it was in the last audit" if (host, group) in self.absent else ""
         return Answer(host, group, "unreachable", reason=f"no file {host}.json in {self.path}{before}")
+
+
+def _named(host: str) -> bool:
+    """Whether a box can be called so: what a snapshot may call itself, and not the kernel's own "(none)"."""
+    return host != "(none)" and NAMES["host"].fullmatch(host) is not None
 
 
 def _content(file: Path) -> bytes:

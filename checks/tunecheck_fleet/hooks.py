@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tunecheck.errors import Misuse, UsageError
+
 if TYPE_CHECKING:
     from .fleet_report import FleetReport, Wave
     from .outputs.webhook import Hook
@@ -41,6 +43,9 @@ def hook_of(url: str | None, secret: str | None, manner: str, link: str) -> Hook
 
         check_link(link)
     if url is None:
+        if secret is not None:
+            raise UsageError("--webhook-secret is of a webhook, and none is given: add --webhook URL, or leave it out",
+                             Misuse.DOES_NOT_BELONG)
         return None
     from .outputs.webhook import Hook, check_hook, secret_of
 

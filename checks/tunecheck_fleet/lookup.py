@@ -16,7 +16,7 @@ from .own_command import own_command
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["KEY", "check", "fact", "group", "host", "me", "near", "never_answered", "no_values", "waivable"]
+__all__ = ["KEY", "PRESENCE", "check", "fact", "group", "host", "me", "near", "never_answered", "no_values", "waivable"]
 
 _LISTED = 10
 #: Of two names that are one but for a slip, so much is alike; driver.flavour and driver.version have less in common.
@@ -24,6 +24,8 @@ _SLIP = 0.85
 _FACTS = "docs/facts.md says what each is"
 #: What reports call who a box is. No box tells it as a fact, so no history of values has it.
 KEY = "host.key"
+#: What the history tells of the host itself, which no box tells as a fact.
+PRESENCE = ("host.answer", "host.name", KEY, "host.incident", "host.")
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -57,6 +59,10 @@ def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = (
             return name
     if name.endswith(".") and any(each.startswith(name) for each in known):
         return name
+    if check(name):
+        how = own_command("drift --host {host} --fact {fact}", host=on or "HOST", fact=name)
+        raise UsageError(f"{name} is a check, and no fact of which values are kept; what it found, and since when: "
+                         f"{how}", Misuse.NO_SUCH)
     where = f" of {on}" if on is not None else ""
     meant = _fact_meant(name, known) if len(known) > 1 or on is None else f"{on} {never_answered(store, on)}"
     raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {meant}", Misuse.NO_SUCH)
@@ -106,9 +112,9 @@ def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
     """What a list of the fact's values says where there is none."""
     if name != KEY:
         return otherwise
-    return (f"{KEY} says who the box is; it is no fact that a box tells, so no values of it are kept.\nWhat is said of "
-            f"it, and since when: {own_command(f'drift --host {on} --fact {KEY}')}; what it means: "
-            f"tunecheck explain {KEY}")
+    return (f"{KEY} says who the box is; no other machine ever had this name, so it has no history.\nWhat is said of "
+            f"it, and since when: {own_command('drift --host {host} --fact {fact}', host=on, fact=KEY)}; what it "
+            f"means: tunecheck explain {KEY}")
 
 
 def never_answered(store: Store, on: str) -> str:
@@ -122,10 +128,12 @@ def never_answered(store: Store, on: str) -> str:
 
 
 def group(store: Store, name: str) -> str:
-    """The name of a group in the newest audit."""
-    known = {state.group for state in store.hosts(store.audit().id)}
+    """The name of a group in the newest audit of an inventory."""
+    from .which_audit import groups_now
+
+    known = groups_now(store)
     if name not in known:
-        raise UsageError(f"the newest audit has no group {name!r}; {near(name, known)}", Misuse.NO_SUCH)
+        raise UsageError(f"no newest audit of an inventory has a group {name!r}; {near(name, known)}", Misuse.NO_SUCH)
     return name
 
 

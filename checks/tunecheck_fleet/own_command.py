@@ -10,6 +10,7 @@ import click
 __all__ = ["own_command", "remember"]
 
 _KEY = "tunecheck_fleet.store"
+_FIELD = re.compile(r"\{([a-z]+)\}")
 #: user:PASSWORD@ of an address.
 _PASSWORD = re.compile(r"(://[^/@:]*):.*@")
 
@@ -22,9 +23,11 @@ def remember(context: click.Context, parameter: click.Parameter, value: str | No
     return value
 
 
-def own_command(words: str) -> str:
-    """`tunecheck WORDS`, with --store as it was typed, quoted for a shell. A password is never printed: its place
-    holds ***."""
+def own_command(template: str, **values: object) -> str:
+    """`tunecheck TEMPLATE`, with --store as it was typed, for a shell. ``{name}`` stands for a value: a host, group,
+    fact or number, which may be a stranger's and is one word, whatever is in it. A password is never printed: its
+    place holds ***."""
+    words = _FIELD.sub(lambda found: shlex.quote(str(values[found.group(1)])), template)
     context = click.get_current_context(silent=True)
     typed = context.meta.get(_KEY) if context is not None else None
     return f"tunecheck {words}" if typed is None else f"tunecheck {words} --store {_quoted(typed)}"

@@ -15,6 +15,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 from .model import Answer, AuditHead, Seen
 from .overlap import Beside
 from .scope import named, of_carried
+from .store.audit_queries import ANSWERED
 from .store.sanitize import plain
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ class Source:
 
 @dataclass
 class Done:
-    """``new``: hosts that were put now; ``kept``: those that an earlier run of the same audit had put. ``notes``: what
-    is to be said of the source."""
+    """``new``: hosts that answered now; ``kept``: those that had answered an earlier run of the same audit.
+    ``notes``: what is to be said of the source."""
 
     audit: AuditHead
     kept: int = 0
@@ -132,11 +133,12 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
         head = store.begin(source.scope, asked)
     done = Done(head, kept=head.asked - len(wanted), notes=(*note, *source.notes(asked)))
     if done.kept:
-        say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts are in, asking the other {len(wanted)}")
+        say(f"audit #{head.id} was cut off: {done.kept} of {head.asked} hosts answered, asking the other {len(wanted)}")
 
     def put(seen: Future[Seen]) -> None:
-        store.put(done.audit.id, seen.result())
-        done.new += 1
+        told = seen.result()
+        store.put(done.audit.id, told)
+        done.new += told.status in ANSWERED
 
     # Boxes that are asked answer more slowly than one judge judges; files are there at once.
     count = cores() if source.folder is not None and len(wanted) > 1 else 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tunecheck.util.text import some
+
 from .own_command import own_command
 from .scope import without_limit
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from .model import AuditHead
     from .store import Store
 
-__all__ = ["newer_than", "newest_heard", "newest_of_each", "newest_with"]
+__all__ = ["groups_now", "newer_than", "newest_heard", "newest_of_each", "newest_with", "of_other_limits"]
 
 #: A folder for each night is an inventory of its own each: so many are looked through, so many named, so long (s).
 _LOOKED, _NAMED, _RECENT = 20, 3, 30 * 86400.0
@@ -34,12 +36,12 @@ def newest_heard(store: Store) -> tuple[int | None, tuple[str, ...]]:
         return None, ()
     first = each[place]
     notes = [f"audit #{head.id} ({head.scope}) is newer, and no host of it ever answered: "
-             f"{own_command(f'fleet --audit {head.id}')}" for head in each[:place]]
+             f"{own_command('fleet --audit {audit}', audit=head.id)}" for head in each[:place]]
     shown = _hosts(store, first)
     for head in each[place + 1:]:
         if len(notes) < _NAMED and first.started - head.started < _RECENT and (other := _hosts(store, head) - shown):
             notes.append(f"audit #{head.id} ({head.scope}) has {len(other)} other host{'s' * (len(other) > 1)}: "
-                         f"{own_command(f'fleet --audit {head.id}')}")
+                         f"{own_command('fleet --audit {audit}', audit=head.id)}")
             shown |= other
     return first.id, tuple(notes)
 
@@ -53,15 +55,44 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
                    if without_limit(head.scope) == without_limit(shown.scope)), None)
     if newest is None or newest.id <= audit_id:
         return ()
-    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: causes, ids and fixes are those of "
-            f"that time; of audit #{newest.id}: {own_command(f'fleet --audit {newest.id}')}",)
+    return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: hosts and causes are those of that "
+            "time, the words, fixes and ids of checks only where the host still says the same"
+            f"{_said_since(store, shown)}; of audit #{newest.id}: "
+            f"{own_command('fleet --audit {audit}', audit=newest.id)}",)
+
+
+def _said_since(store: Store, shown: AuditHead) -> str:
+    """What somebody said after the audit, and its report counts all the same."""
+    end = shown.finished if shown.finished is not None else shown.started
+    said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for each in store.decisions()
+            if each.created > end and each.ended is None and each.audit <= shown.id]
+    said += [f"waiver {each.id} of {each.fact} by {each.author}" for each in store.waivers() if each.created > end]
+    return f"; said since, and counted here: {some(said, _NAMED, ', ')}" if said else ""
 
 
 def newest_with(store: Store, host: str) -> int | None:
-    """The newest audit that has this host; where none has, the one of everybody."""
-    each = newest_of_each(store)
-    return next((head.id for head in each if len(each) > 1 and host in _hosts(store, head)), None) or \
-        newest_heard(store)[0]
+    """The newest finished audit that has this host, of whichever inventory and limit; where none has, the one of
+    everybody."""
+    last = store.last_audit_with(host)
+    return last if last is not None else newest_heard(store)[0]
+
+
+def groups_now(store: Store) -> set[str]:
+    """The groups in the newest audit of every inventory, of whichever limit."""
+    return {state.group for head in newest_of_each(store)
+            for state in store.hosts(head.id, store.beside(head.id), bare=True)}
+
+
+def of_other_limits(store: Store, audit_id: int | None) -> tuple[str, ...]:
+    """What is to be said where a report has this audit's hosts alone, and audits of other limits heard others."""
+    number = store.audit(audit_id).id
+    own = {state.host for state in store.hosts(number, bare=True)}
+    count = len({state.host for state in store.hosts(number, store.beside(number), bare=True)} - own)
+    if not count:
+        return ()
+    return (f"{count} host{'s' * (count > 1)} that audits with another --limit heard {'are' if count > 1 else 'is'} "
+            f"not in audit #{number}; all hosts together: {own_command('fleet')}; one of them: "
+            f"{own_command('drift --host HOST')}",)
 
 
 def _hosts(store: Store, head: AuditHead) -> set[str]:

@@ -11,6 +11,7 @@ from ..model.acceptance_codes import CODES as ACCEPTANCE
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
+from .fleet_words import FLEET_WORDS
 from .sentences import check_of_sentence
 from .terms import NAMES, numbered, term
 
@@ -91,7 +92,8 @@ def page(check: str) -> str:
     ids = [check.id for check in CHECKS]
     if check not in ids:
         if text := term(check) or _fact(check) or _code(check):
-            return text
+            also = _meanings(check.lower()) if check.upper() in FLEET_WORDS else ""
+            return f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
         if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
             return page(judge)
         if _FINDING.fullmatch(check) and not numbered(check):
@@ -127,11 +129,15 @@ def _code(name: str) -> str:
     code = re.sub(r"^(s?xid)-\d+$", r"\1-N", name.strip().lower())
     if code in COMMON:
         return f"# {code}\n\nA code of several checks: {COMMON[code]}\n"
-    meanings = {check.id: check.codes[code] for check in CHECKS if code in check.codes}
-    meanings |= {f"accept: {name}": codes[code] for name, codes in ACCEPTANCE.items() if code in codes}
-    items = "".join(f"- `{check}`: {meaning}\n" for check, meaning in meanings.items())
+    items = _meanings(code)
     return f"# {code}\n\nA code that a check gives its findings. To read on: `tunecheck explain CHECK`.\n\n{items}" \
         if items else ""
+
+
+def _meanings(code: str) -> str:
+    meanings = {check.id: check.codes[code] for check in CHECKS if code in check.codes}
+    meanings |= {f"accept: {name}": codes[code] for name, codes in ACCEPTANCE.items() if code in codes}
+    return "".join(f"- `{check}`: {meaning}\n" for check, meaning in meanings.items())
 
 
 def _fact(name: str) -> str:

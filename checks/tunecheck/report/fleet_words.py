@@ -16,9 +16,24 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
                    "--max-missing give exit code 3; what only does not know some facts counts for neither."),
     "UNREACHABLE": ("the host did not answer at all", "The reason stands behind it; `tunecheck history --host HOST` "
                     "says since when."),
+    "REFUSED": ("the host was reached, and did not let the audit in (ssh, sudo, or a file that may not be read)",
+                "The reason stands behind it, with what to do."),
+    "TIMEOUT": ("the host did not answer in time", "--timeout says how long one box may take; a box that ssh reached "
+                "and that is slow has often a hung driver."),
+    "MISSING": ("the host has no tunecheck that could answer", "The reason stands behind it. A host of the last audit "
+                "of a folder that has no file now is UNREACHABLE, and --gone says that it is gone for good."),
     "GARBLED": ("what the host sent is no snapshot", "Try on the box: sudo tunecheck snapshot --json FILE."),
     "SPLIT": ("a group of hosts does not agree on a fact: no value has 80 % of them, so there is no verdict",
               "Look whether one of the values is meant, and write it into the inventory."),
+    "CAUSE": ("one fact or check that is not as it should be, on however many hosts",
+              "Causes that one thing brought stand together as one entry; -v shows each."),
+    "ENTRY": ("one thing that happened, with every cause that it brought",
+              "The last line counts entries, with -v causes."),
+    "DRIFT": ("the last line: a cause counts, because something changed, differs from the fleet, is another machine, "
+              "or is not what the desired state asks for", "--fail-on drift ends with exit code 1 on it."),
+    "CLEAN": ("the last line: no cause counts on the hosts that answered", "Hosts that did not answer stand beside it: "
+              "they are not called clean."),
+    "NEW": ("a cause that no host had in the audit before", ""),
     "GROWN": ("a cause that some hosts have longer, and that is new on others", ""),
     "KNOWN": ("a cause that is open since an earlier audit",
               "It is drift until it is gone, approved, or waived."),

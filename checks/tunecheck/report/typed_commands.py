@@ -21,7 +21,8 @@ _VERBS = ("topo", "host", "driver", "runtime", "preflight", "p2p", "allreduce", 
           r"explain (?:[a-z][a-z0-9]*(?:-[a-z0-9]+)*\b|\"[^\"]{1,40}\")")
 #: What stands behind a program and in no prose: verbs, options, paths, words to fill in, variables, where it goes to.
 _BEHIND = (
-    *_VERBS, "(?:nvlink|show|enable|start|status|restart|install)\\b", rf"{_VALUED} {_WORD}", "--store '[^']{1,400}'",
+    *_VERBS, "(?:nvlink|show|enable|start|status|restart|install)\\b", rf"{_VALUED} {_WORD}",
+    rf"{_VALUED} '[^']{{1,400}}'",
     r"--?[A-Za-z0-9][\w-]{0,60}(?:=\S{0,200}[\w/])?(?: [rwnap]\b(?=[\s,;:.)]|$))?", rf"[/.~]{_WORD}", r"\.(?= )",
     r"[A-Z][A-Z_@]{1,30}\b", rf"[A-Z_]{{1,30}}={_WORD}", rf"> {_WORD}", rf"(?:inventory|playbooks|docs)/{_WORD}",
     rf"{_WORD}\.(?:yml|tar\.zst|txt|json)",

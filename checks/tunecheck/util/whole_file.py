@@ -54,6 +54,8 @@ def check_replaceable(path: str, is_recording: Callable[[str], bool] | None = No
     """Refuse, as check_writable does, and also where the file that is there would be a loss: one that is none of this
     program's, and a recording, as a box is never again as it was then. ``is_recording``: whether the file at a path is
     a recording, where one is written; else it is a text."""
+    if path.endswith("/"):
+        raise UsageError(f"{path}: names a folder; expected a file, as {path}report", Misuse.UNWRITABLE)
     check_writable(path)
     target = Path(path)
     try:

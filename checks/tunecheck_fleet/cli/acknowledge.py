@@ -21,5 +21,9 @@ def acknowledge(findings: tuple[str, ...], owner: str, link: str, note: str, aut
 
     They stay drift until they are gone, approved or waived; a host that joins is news. ID is what `tunecheck fleet`
     shows."""
+    if link:
+        from ..outputs.webhook import check_link
+
+        check_link(link, "the ticket")
     decided("acknowledge", store_url, findings, show, ended, as_json, audit_id, author=author, owner=owner,
             link=link, note=note)

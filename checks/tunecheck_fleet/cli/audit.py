@@ -82,6 +82,10 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     hook = hook_of(webhook, webhook_secret, webhook_as, link)
     where = _source(inventory, limit, source, with_check_diff, gone, asking=asking, max_age=max_age, timeout=timeout,
                     forks=forks, ssh_kex=ssh_kex)
+    if with_check_diff:
+        from ..check_diff import check_play
+
+        check_play()
     with open_store(store_url) as store:
         if not store.audits(1):
             key = " (with fleet.key beside it)" if store.db.sqlite and VARIABLE not in os.environ else ""
@@ -137,8 +141,8 @@ def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple
         done = run(store, source, lambda variables: _specs(desired, variables), _progress, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
-        _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts are kept in audit #{done.audit.id}; "
-              "the same command within 6 hours asks the rest")
+        _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts answered and are kept in audit "
+              f"#{done.audit.id}; the same command within 6 hours asks the rest")
         raise SystemExit(_TERMINATED if ended else 130)
     if source.options is not None and done.audit.asked >= _MANY and sys.stderr.isatty():
         from ..collect.kex import advice, client

@@ -21,14 +21,19 @@ def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> N
     it came, and whether our own roles ran there then, as its receipt says. A FACT that ends in a dot is a family
     (kernel.cmdline.)."""
     from .. import lookup
-    from ..outputs.rows import BlameRow
+    from ..outputs.rows import BlameRow, HistoryRow, Row
     from .shared_options import check_list, history, opened
 
     check_list(json_to)
     with opened(store_url) as store:
         lookup.host(store, host)
-        lookup.fact(store, fact, host)
-        rows = [BlameRow(span.fact, span.value, span.since, span.before, span.receipt)
-                for span in store.blame(fact, host)]
-    history(f"{host}  {fact}, newest first", list(rows), json_to, "blame",
+        rows: list[Row] = []
+        if fact in lookup.PRESENCE:     # nobody made it so: as history tells it
+            rows += [HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at)
+                     for span in reversed(store.presence(host)) if span.fact.startswith(fact)]
+        else:
+            lookup.fact(store, fact, host)
+            rows += [BlameRow(span.fact, span.value, span.since, span.before, span.receipt)
+                     for span in store.blame(fact, host)]
+    history(f"{host}  {fact}, newest first", rows, json_to, "blame",
             lookup.no_values(fact, host), host=host, fact=fact)

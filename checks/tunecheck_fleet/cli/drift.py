@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -32,7 +33,7 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
     from ..focus import focus
     from ..judge import JudgeOptions, allowed_missing, report
     from ..time_options import since as moment
-    from ..which_audit import newest_heard, newest_with
+    from ..which_audit import newest_heard, newest_with, of_other_limits
     from .shared_options import check_places, finish, opened
 
     wanted = check_places(outputs)
@@ -45,5 +46,7 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
             lookup.fact(store, fact, host)
         audit = newest_with(store, host) if host is not None else newest_heard(store)[0]
         found = report(store, audit, options, host, any(wanted.values()))
-    finish(focus(found, host, fact), wanted, verbose, fail_on, max_missing,
+        more = of_other_limits(store, audit) if host is None else ()
+    found = focus(found, host, fact)
+    finish(replace(found, notes=(*more, *found.notes)), wanted, verbose, fail_on, max_missing,
            changes=host is None and fact is None)

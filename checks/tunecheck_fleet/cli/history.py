@@ -56,7 +56,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     begin = moment(since, "--since", time.time()) if since is not None else None
     with opened(store_url) as store:
         lookup.host(store, host)
-        if fact is not None and fact not in ("host.answer", "host.name", "host.key", "host.incident", "host."):
+        if fact is not None and fact not in lookup.PRESENCE:
             lookup.fact(store, fact, host)
         never = ""
         after = store.audit(begin).started if isinstance(begin, int) else begin

@@ -106,9 +106,12 @@ def token(folder: Path, host: str, group: str, certificate: bool, state: str | N
 @click.pass_obj
 def revoke(folder: Path, host: str, state: str | None) -> None:
     """Forget HOST and its tokens; at once, also where ingest runs."""
+    from tunecheck.util.whole_file import emit
+
     from ..ingest.tokens import remove
 
     remove(_of(folder, state) / "hosts.json", host)
+    emit(f"{host} is forgotten: what it pushes is refused from now on\n")
 
 
 @ingest.command()

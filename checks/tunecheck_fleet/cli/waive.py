@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["waive"]
 
 #: As reports name a finding.
-_ID = re.compile(r"[0-9a-f]{8}")
+_ID = re.compile(r"[0-9a-fA-F]{4,8}")
 #: Inventories whose newest audit is looked at for what a new waiver covers.
 _LOOKED = 3
 
@@ -95,7 +95,7 @@ def _meant(store: Store, fact: str | None, host: str | None,
 
     if group is not None:
         raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact", Misuse.DOES_NOT_BELONG)
-    lead = finding_of(shown_in(store, [fact]), fact).lead
+    lead = finding_of(shown_in(store, [fact]), fact, store.decisions()).lead
     name = f"{lead.fact}/{lead.code}" if lead.code else lead.fact
     wanted = [each for each in lead.hosts if host is None or fnmatchcase(each, host)]
     if not wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def asked_of(listed: dict[str, Any], inventory: str, limit: str | None) -> tuple
             found[host] = min(found.get(host, rank), rank)
     if not found:
         under = f" under --limit {limit}" if limit else ""
-        raise UsageError(f"inventory {inventory} has no hosts{under}; see: ansible-inventory -i {inventory} --graph",
+        raise UsageError(f"inventory {inventory} has no hosts{under}; see: ansible-inventory -i "
+                         f"{shlex.quote(inventory)} --graph",
                          Misuse.EMPTY)
     return tuple(sorted((host, rank[2]) for host, rank in found.items()))
 

@@ -21,6 +21,12 @@ __all__ = ["identity", "replaced"]
 _REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; then: ", run("systemd-machine-id-setup"))
 
 
+#: A copied image takes none of them along: they are in the boards.
+_BOARDS = frozenset({"gpu.serials", "gpu.uuids"})
+_TWO_NAMES = Remedy("take all but one of these names out of the inventory; of carried files, take the file of the "
+                    "other name away and say once that it is gone: --gone NAME")
+
+
 def replaced(view: View) -> frozenset[str]:
     """Names behind which another machine stands since the previous audit."""
     return frozenset(event.host for event in view.events if event.kind == "replaced")
@@ -41,6 +47,8 @@ def identity(view: View) -> list[Row]:
             also[kept.hosts] = []
             shared.append(replace(kept, since=_together(kept.since)))
     for kept in shared:
+        one_box = kept.fact == KEY and not _BOARDS.isdisjoint(also[kept.hosts])
+        remedy = _TWO_NAMES if one_box else _REMEDY
         more = sorted({*also[kept.hosts]} - {kept.fact})
         alike = f"; they share {', '.join(more[:3])} too" if more else ""
         severity = "high" if kept.fact == KEY else view.of(kept.fact).severity
@@ -51,9 +59,10 @@ def identity(view: View) -> list[Row]:
             rows.append(Row(
                 "identity", severity, kept.fact, group, name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value, since=since,
-                remedy=_REMEDY.text if kept.fact == KEY else "",
-                commands=_REMEDY.commands if kept.fact == KEY else (), state=_state(view, name, since),
-                text=f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
+                remedy=remedy.text if kept.fact == KEY else "",
+                commands=remedy.commands if kept.fact == KEY else (), state=_state(view, name, since),
+                text=f"one box under {len(kept.hosts)} names: {_names(kept.hosts)}{alike}" if one_box else
+                f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
     return rows
 

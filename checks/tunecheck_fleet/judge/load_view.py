@@ -112,13 +112,17 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
 
 
 
+def _long(passed: float) -> str:
+    return f"{passed / 3600:.1f} h" if passed >= 3600 else f"{passed / 60:.0f} min" if passed >= 90 else "a minute"
+
+
 def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int | None]) -> tuple[str, ...]:
     """How old the answers are that are not of this audit."""
     count = Counter((state.last_ok, state.last_ok_at) for state in states
                     if also and state.last_ok is not None and state.last_ok < audit.id)
     return tuple(f"{hosts} host{'s' * (hosts != 1)} as #{number} heard "
-                 f"{'them' if hosts != 1 else 'it'}, {(audit.started - (at or audit.started)) / 3600:.1f} h before "
-                 f"#{audit.id}" for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
+                 f"{'them' if hosts != 1 else 'it'}, {_long(audit.started - (at or audit.started))} before #{audit.id}"
+                 for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -41,7 +42,8 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
         if claim.since is None and answered.get(claim.host) and answered.get(claim.other) is False:
             yield (f"{claim.host} tells the machine id and board serial of {claim.other}, which did not answer: most "
                    f"likely {claim.other} is called {claim.host} now (then ask for {claim.other} no more: take it out "
-                   f"of the inventory; of a folder, --gone {claim.other}). They are a clone if both answer")
+                   f"of the inventory; of a folder, --gone {shlex.quote(claim.other)}). They are a clone if both "
+                   "answer")
     left = {(over.check, over.host) for over in view.resolved}
     unasked = Counter(check for host in view.hosts if host.answered for check in host.unasked
                       if (check, host.host) in left)

@@ -84,7 +84,9 @@ class Row(NamedTuple):
         if not whole and authority in ("desired", "role"):
             same = _ANY_NUMBER.sub("#", same)
         elif not whole and authority in ("majority", "previous"):
-            authority, same = "previous", canon(self.value)
+            # What is as it was before is over under the id of what it had become; majority.py has that as the value.
+            changed_back = authority == "previous" and self.state == "resolved"
+            authority, same = "previous", canon(self.before if changed_back else self.value)
         text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
@@ -96,10 +98,10 @@ def causes(rows: Iterable[Row], about: str | None = None) -> tuple[Cause, ...]:
     for row in rows:
         piles.setdefault(row.identity, []).append(row)
     named = {key: pile[0].name(False) for key, pile in piles.items()}
-    alike: dict[str, list[tuple[str, ...]]] = {}
+    # What is over may have the id of what is open, and none of the others that are over.
+    alike: dict[tuple[str, bool], list[tuple[str, ...]]] = {}
     for key, pile in piles.items():
-        if pile[0].state != "resolved":
-            alike.setdefault(named[key], []).append(key)
+        alike.setdefault((named[key], pile[0].state == "resolved"), []).append(key)
     for keys in alike.values():     # the one that was there first keeps its name
         keys.sort(key=lambda key: (_age(widest(row.since for row in piles[key])), key))
         named.update({key: piles[key][0].name(True) for key in keys[1:]})

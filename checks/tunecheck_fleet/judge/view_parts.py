@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,6 +48,7 @@ __all__ = [
 #: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
 RECENT, ENOUGH = 10, 20_000
 FLAP_DAYS = 30.0
+_CUT = re.compile(r" and [0-9]+ more$")
 #: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
 STATE, OPEN = "roles.state", ("staged", "trial")
 
@@ -114,11 +116,21 @@ def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
     made: dict[int, tuple[dict[tuple[str, str], Since], frozenset[tuple[str, str]]]] = {}
     for host, rows in open_rows.items():
         if id(rows) not in made:
-            made[id(rows)] = {(row.check, row.subject): row.since for row in rows}, frozenset(
-                (row.check, row.subject) for row in rows
-                if row.outcome == "warn" and row.check not in HAPPENING and (row.since.after is None or row.ours))
+            made[id(rows)] = {(row.check, row.subject): row.since for row in rows}, _standing(rows)
         began[host], standing[host] = made[id(rows)]
     return began, standing
+
+
+def _standing(rows: Sequence[Open]) -> frozenset[tuple[str, str]]:
+    """The warnings of a host that were there when it was first heard, or came with our own roles. A host that loses a
+    GPU and has it back loses and has back what was said of that, and a list that is cut short names others meanwhile:
+    neither is another warning than before."""
+    warnings = [row for row in rows if row.outcome == "warn" and row.check not in HAPPENING]
+    found = {(row.check, row.subject) for row in warnings if row.since.after is None or row.ours or row.again}
+    there = {check for check, _ in found}
+    cut = {row.check for row in warnings if _CUT.search(row.subject)}
+    return frozenset(found | {(row.check, row.subject) for row in warnings
+                              if row.with_gpus and row.check in there & cut})
 
 
 def missing(store: Store, audit: AuditHead, there: set[str]) -> tuple[Host, ...]:

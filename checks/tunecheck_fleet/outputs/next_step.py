@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from ..entries import Entry
@@ -13,9 +14,9 @@ from .text import OPEN, kind
 __all__ = ["next_step"]
 
 
-def next_step(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list[str]]:
+def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
     """One step, for who does not know where to begin: the worst of what is new, else of what is open; and the commands
-    in it."""
+    in it. Where all that is known of the only host stands here, what is to be done about it."""
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
@@ -26,10 +27,15 @@ def next_step(findings: Sequence[Entry], report: FleetReport) -> tuple[str, list
         host = _worst(first.new_hosts or first.hosts, report)
         if first.authority == "desired" and any(each.where == "control" for each in first.commands):
             return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
-        command = own_command(f"drift --host {host} -v")
-        if word != "known" or first.authority in ("desired", "identity"):
+        command = own_command("drift --host {host} -v", host=host)
+        told = verbose and len(report.hosts) == 1
+        if told and first.authority in ("desired", "identity"):
+            about = f"tunecheck explain {shlex.quote(first.fact)}"
+            return f"{first.id} ({first.fact}): {first.remedy or about}", [
+                *(each.shown for each in first.commands), about]
+        if first.authority in ("desired", "identity") or (word != "known" and not told):
             return command, [command]
-        command = own_command(f"approve {first.id} --note WHY")
+        command = own_command("approve {id} --note WHY", id=first.id)
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
     return "", []
 

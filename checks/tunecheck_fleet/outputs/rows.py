@@ -23,8 +23,8 @@ __all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_docume
 
 @dataclass(frozen=True)
 class FleetRow:
-    """A box as the newest audit left it. ``drifted``: causes that count; ``problems``: findings that fail or are
-    unknown; ``last_ok``: the newest audit that it answered in."""
+    """A box as the newest audit left it. ``drifted``: entries of its report that count; ``problems``: findings that
+    fail or are unknown; ``last_ok``: the newest audit that it answered in."""
 
     host: str
     group: str

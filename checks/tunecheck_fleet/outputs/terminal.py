@@ -98,7 +98,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    step, commands = next_step(findings, report)
+    step, commands = next_step(findings, report, verbose)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
@@ -137,7 +137,9 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
     if style.width and not verbose and len(findings) > words.FEW and kind(findings[0].lead) in _QUIET:
         word = kind(findings[0].lead)
         hosts = len({host for each in findings for host in each.lead.hosts})
-        summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them)"
+        whole = sum(1 + len(each.more) for each in findings)
+        brought = f": {whole} with what they brought" if whole > len(findings) else ""
+        summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them{brought})"
         return [entry(word.upper(), [summary], style)]
     unread = [each for each in findings if each.lead.outcome == "unknown" and each.lead.severity == "low"]
     if style.width and not verbose and len(unread) > words.FEW:
@@ -199,7 +201,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: {own_command(f'drift --host {cause.hosts[0]} -v')} says how"
+        last = f"fix: {own_command('drift --host {host} -v', host=cause.hosts[0])} says how"
     lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]

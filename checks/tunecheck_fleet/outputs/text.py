@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -72,17 +73,26 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
 def measured(fact: str, value: Any) -> Any:
     """The value of that fact; a number with its unit, in which checks give it too, also one that is counted: "450 W",
     "{600 W:7, 450 W:1}"."""
-    from tunecheck.facts.registry import entry_of  # start-up time: it names every fact of a box
-
-    entry = entry_of(fact)
-    unit = entry.unit if entry is not None else ""
+    unit = _unit(fact)
     if unit not in _WITH_UNIT or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
         return _in(unit, value)
     if isinstance(value, dict) and value and all(_NUMBER.fullmatch(each) for each in value):
-        return "{" + ", ".join(f"{_in(unit, float(each))}:{_text(count, 1)}" for each, count in value.items()) + "}"
+        counted = sorted(value.items(), key=lambda each: -each[1] if isinstance(each[1], int) else 0)
+        return "{" + ", ".join(f"{_in(unit, float(each))}:{_text(count, 1)}" for each, count in counted) + "}"
     return value
+
+
+@cache
+def _unit(fact: str) -> str:
+    """Of a fact; of a check, that of what it judges, where all of that has one unit."""
+    from tunecheck.facts.registry import entry_of  # start-up time: it names every fact of a box
+    from tunecheck.rules.index import BY_ID
+
+    judged = BY_ID[fact].judges if fact in BY_ID else (fact,)
+    units = {entry.unit if (entry := entry_of(each)) is not None else "" for each in judged}
+    return next(iter(units)) if len(units) == 1 else ""
 
 
 def _in(unit: str, number: float) -> str:

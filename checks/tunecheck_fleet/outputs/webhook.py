@@ -88,16 +88,16 @@ def check_hook(hook: Hook) -> None:
                          "machine (127.0.0.1, ::1, localhost)", Misuse.NOT_ENCRYPTED)
 
 
-def check_link(link: str) -> None:
-    """It is for readers of the message, so that it may be http:// on their network."""
+def check_link(link: str, what: str = "where readers of the webhook find the HTML page") -> None:
+    """It is for people, so that it may be http:// on their network. ``what`` it leads to."""
     try:
         parts = urlsplit(link)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and link.isprintable() and " " not in link
     except ValueError:
         good = False
     if not good:
-        raise UsageError(f"--link {safe(link[:80])}: not an address; expected https://host/path, where readers of the "
-                         "webhook find the HTML page", Misuse.MALFORMED)
+        raise UsageError(f"--link {safe(link[:80])}: not an address; expected https://host/path, {what}",
+                         Misuse.MALFORMED)
 
 
 def event(report: FleetReport, link: str = "") -> dict[str, Any] | None:

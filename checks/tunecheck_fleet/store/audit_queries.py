@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Connection, func, or_, select
 
 from ..fleet_report import Since
-from .schema import audit, host, snap, span
+from .schema import audit, host, identity, snap, span
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "parts", "since", "there", "times"]
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "parts", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
@@ -31,6 +31,15 @@ def times(store: OpenHistory, connection: Connection) -> dict[int, float]:
                                               .order_by(audit.c.id)):
         store.times[number] = started
     return store.times
+
+
+def earlier_names(connection: Connection, number: int) -> dict[int, str]:
+    """What hosts were called in that audit, of those that were renamed in a later one."""
+    found: dict[int, str] = {}
+    for host_id, other in connection.execute(select(identity.c.host_id, identity.c.other).where(
+            identity.c.kind == "renamed", identity.c.audit_id > number).order_by(identity.c.audit_id)):
+        found.setdefault(host_id, other)
+    return found
 
 
 def since(when: dict[int, float], seen: int, after: int | None) -> Since:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, true, update
 
 from tunecheck import __version__
 from tunecheck.errors import Misuse, UsageError
@@ -18,6 +18,8 @@ from tunecheck.errors import Misuse, UsageError
 from ..model import AuditHead
 from ..own_command import own_command
 from ..scope import without_limit
+from .ask_again import forget_silent
+from .audit_queries import ANSWERED
 from .claims import settle
 from .open_history import Open
 from .sanitize import canonical, plain
@@ -26,8 +28,8 @@ from .schema import audit, host, snap, turn, value
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["beat", "begin", "beside", "finish", "head", "let_go", "listed", "open_audit", "pending", "previous",
-           "resume", "running"]
+__all__ = ["beat", "begin", "beside", "finish", "head", "last_with", "let_go", "listed", "open_audit", "pending",
+           "previous", "resume", "running"]
 
 #: A holder on another machine cannot be looked up; after this long without a host it counts as gone.
 SILENT_S = 900.0
@@ -63,11 +65,12 @@ def resume(store: OpenHistory, scope: str, younger_than_s: float) -> AuditHead |
             return None
         opened = _opened(connection, row, now)
         # What a later audit has of a host (another --limit, a push) comes after this one: it could not be put any more.
-        left = opened.asked - _put(connection, row.id)
+        left = opened.asked - _put(connection, row.id, ANSWERED)
         later = connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None),
                                                              host.c.last_audit > row.id)).scalars()
         if left.intersection(later):
             return None
+        forget_silent(connection, row.id)
         _hold(store, connection, "pull", row.id, now)
         store.open[row.id] = opened
         return _head(row)
@@ -100,11 +103,12 @@ def pending(store: OpenHistory, audit_id: int) -> list[tuple[str, str]]:
     return [(name, group) for name, group in json.loads(asked) if name not in done]
 
 
-def _put(connection: Connection, audit_id: int) -> set[str]:
-    """The hosts that have a row in this audit itself: that a later one has them says nothing about this one."""
+def _put(connection: Connection, audit_id: int, how: Sequence[str] = ()) -> set[str]:
+    """The hosts that have a row in this audit itself (of these states): that a later one has them says nothing about
+    this one."""
     ended = func.coalesce(snap.c.to_audit, host.c.last_audit)
-    return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id)
-                                  .where(snap.c.from_audit <= audit_id, audit_id <= ended)).scalars())
+    return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(
+        snap.c.from_audit <= audit_id, audit_id <= ended, snap.c.status.in_(how) if how else true())).scalars())
 
 
 def running(store: OpenHistory, audit_id: int) -> float | None:
@@ -163,6 +167,16 @@ def previous(store: OpenHistory, audit_id: int) -> AuditHead | None:
             select(audit).where(audit.c.id < audit_id, audit.c.finished.is_not(None), audit.c.pruned.is_(False))
             .order_by(audit.c.scope != (scope or ""), audit.c.id.desc()).limit(1)).first()
     return None if row is None else _head(row)
+
+
+def last_with(store: OpenHistory, name: str) -> int | None:
+    ended = func.coalesce(snap.c.to_audit, host.c.last_audit)
+    with store.db.read() as connection:
+        return connection.execute(
+            select(func.max(audit.c.id)).select_from(host).join(snap, snap.c.host_id == host.c.id)
+            .join(audit, (snap.c.from_audit <= audit.c.id) & (audit.c.id <= ended))
+            .where(host.c.name == name, host.c.retired_audit.is_(None), audit.c.finished.is_not(None),
+                   audit.c.pruned.is_(False))).scalar()
 
 
 def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:

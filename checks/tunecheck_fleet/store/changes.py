@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, false, func, select, true
 
 from ..uncollected import uncollected
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, between, since, times
+from .audit_queries import ANSWERED, SNAP_END, between, earlier_names, since, times
 from .compiled_statements import Hot
 from .history import names_and_values, receipt, runs
 from .rows import ChangeRow, DiffRow, TimelineRow
@@ -27,18 +27,22 @@ def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
     with store.db.read() as connection:
         when = times(store, connection)
         only = store.interned.only(connection, span.c.fact_id, facts)
+        called = earlier_names(connection, upto_audit) if upto_audit is not None else {}
+        if name is not None:
+            those = [number for number, earlier in called.items() if earlier == name]
+            only = (*only, (host.c.name == name) & host.c.id.not_in(list(called)) | host.c.id.in_(those)
+                    if called else host.c.name == name)
         rows = connection.execute(
             select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
                    span.c.before_id, span.c.from_audit, span.c.after_audit).join(host, host.c.id == span.c.host_id)
-            .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false(), *only,
-                   *(() if name is None else (host.c.name == name,)))
+            .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false(), *only)
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id)).all()
         named, values = names_and_values(store, connection, rows)
         before = store.interned.decoded(connection, {row.before_id for row in rows})
         ran = runs(connection, {row.id for row in rows})
-    return [ChangeRow(name, group, hardware, named[number], before[before_id], values[held], since(when, begun, after),
-                      receipt(ran, host_id, begun))
-            for number, held, host_id, name, group, hardware, before_id, begun, after in rows]
+    return [ChangeRow(called.get(host_id, called_now), group, hardware, named[number], before[before_id], values[held],
+                      since(when, begun, after), receipt(ran, host_id, begun))
+            for number, held, host_id, called_now, group, hardware, before_id, begun, after in rows]
 
 
 _WINDOW = span.c.from_audit > bindparam("a"), span.c.from_audit <= bindparam("b")

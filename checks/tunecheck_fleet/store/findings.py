@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from ..model import Change, Incident, Problem
 from . import audit_queries, audits
 from .audit_queries import parts
 from .compiled_statements import Hot
+from .gpu_warnings import with_gpus
 from .history import receipt, runs
 from .identify import Box
 from .rows import ProblemSince
@@ -126,9 +127,7 @@ def since(store: OpenHistory, audit_id: int | None, checks: Collection[str] | No
         wanted = wanted.where(finding.c.check.in_(sorted(checks)))
     if checks is not None and not checks:
         return []
-    if hosts is None:
-        return _listed(store, wanted)
-    return [row for part in parts(hosts) for row in _listed(store, wanted.where(_of(part)))]
+    return _of_hosts(store, wanted, hosts, number)
 
 
 def _of(names: Collection[str]) -> Any:
@@ -151,12 +150,23 @@ def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None
         next_one.c.from_audit == finding_span.c.until_audit).exists()
     ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
     wanted = _PROBLEM.where(*ended, ~goes_on)
+    return _of_hosts(store, wanted, names, upto_audit)
+
+
+def _of_hosts(store: OpenHistory, wanted: Select[Any], names: Collection[str] | None,
+        number: int | None) -> list[ProblemSince]:
+    """Of these hosts, as they were called in that audit (None: the newest)."""
+    with store.db.read() as connection:
+        called = audit_queries.earlier_names(connection, number) if number is not None else {}
     if names is None:
-        return _listed(store, wanted)
-    return [row for part in parts(names) for row in _listed(store, wanted.where(_of(part)))]
+        return _listed(store, wanted, called)
+    those = [number for number, name in called.items() if name in names]
+    found = [row for part in parts(names) for row in _listed(store, wanted.where(
+        _of(part) | finding_span.c.host_id.in_(those) if those else _of(part)), called)]
+    return [row for row in dict.fromkeys(found) if row.host in names] if called else found
 
 
-def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:
+def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str]) -> list[ProblemSince]:
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         moved = wanted.with_only_columns(host.c.id, maintain_column_froms=True).where(
@@ -164,9 +174,12 @@ def _listed(store: OpenHistory, wanted: Select[Any]) -> list[ProblemSince]:
         ran = runs(connection, connection.execute(moved).scalars())
         # Thousands of hosts have the same ones since the same audit: each text and interval is there once.
         once = dict[str, str]().setdefault
+        gpus = with_gpus(connection, wanted)
         age = cache(lambda begun, after: audit_queries.since(when, begun, after))
-        return [ProblemSince(once(name, name), once(group, group), once(check, check), once(subject, subject),
-                             once(outcome, outcome), age(begun, after), until,
-                             after is not None and receipt(ran, number, begun) is not None)
-                for number, name, group, check, subject, outcome, begun, after, until in connection.execute(
-                    wanted, execution_options={"yield_per": _ROWS})]
+        return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
+                             once(subject, subject), once(outcome, outcome), age(begun, after), until,
+                             after is not None and receipt(ran, number, begun) is not None,
+                             (number, found, begun) in gpus and outcome == "warn",
+                             gpus.get((number, found, begun), False))
+                for number, name, group, check, subject, outcome, begun, after, until, found in connection.execute(
+                    wanted.add_columns(finding_span.c.finding_id), execution_options={"yield_per": _ROWS})]

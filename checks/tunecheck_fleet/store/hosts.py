@@ -15,7 +15,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..own_command import own_command
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, parts, since, there, times
+from .audit_queries import ANSWERED, SNAP_END, earlier_names, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
@@ -76,9 +76,15 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
         when = times(store, connection)
-        each = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
+        called = earlier_names(connection, number)
+        each: list[Any] = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
+        if only is not None and (those := [each_id for each_id, name in called.items() if name in only]):
+            each.append(host.c.id.in_(those) & host.c.name.not_in(list(only)))
         heads = [_Head(*row) for some in each for row in connection.execute(
             _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id)).all()]
+        if called:
+            heads = sorted((row._replace(name=called.get(row.id, row.name)) for row in heads), key=lambda row: row.name)
+            heads = [row for row in heads if only is None or row.name in only]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
         silent = [row.id for row in heads if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
@@ -91,9 +97,9 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
         # Some at a time, by number: to sort them all, a database has all their texts in memory at once.
         for start in range(0, len(heads), _AT_ONCE):
             part = heads[start:start + _AT_ONCE]
-            called = {row.id: row.name for row in part}
-            answers = {} if bare else {row.host_id: told.read(called[row.host_id], row) for row in connection.execute(
-                _TOLD.where(newest.c.host_id.in_(called)))}
+            named = {row.id: row.name for row in part}
+            answers = {} if bare else {row.host_id: told.read(named[row.host_id], row) for row in connection.execute(
+                _TOLD.where(newest.c.host_id.in_(named)))}
             for row in part:
                 answer = Answered(row.answered_audit, None, (), {}, {}) if bare else answers.get(row.id, NOTHING)
                 last = earlier.get(row.id)
@@ -126,8 +132,10 @@ def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, n
 def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
     """As hosts(), their names alone; with ``answered`` of those that did."""
     with store.db.read() as connection:
-        return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(
-            there(audit_id, also), snap.c.status.in_(ANSWERED) if answered else true())).scalars())
+        called = earlier_names(connection, audit_id)
+        return {called.get(number, name) for number, name in connection.execute(
+            select(host.c.id, host.c.name).join(snap, snap.c.host_id == host.c.id).where(
+                there(audit_id, also), snap.c.status.in_(ANSWERED) if answered else true()))}
 
 
 def known_hosts(store: OpenHistory) -> list[str]:
@@ -192,14 +200,20 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
     with store.db.read() as connection:
         row = find(store, connection, name)
         when = times(store, connection)
-        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id == row.id)
+        # The machines that had the name before: their silent nights are the host's, too.
+        named = {each.id: each for each in connection.execute(select(host).where(host.c.name == name))}
+        ends = set(connection.execute(select(identity.c.audit_id).where(
+            identity.c.kind == "replaced", identity.c.host_id.in_(list(named)))).scalars())
+        those = [row.id, *(each.id for each in named.values() if each.id != row.id and each.retired_audit in ends)]
+        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id.in_(those))
                                    .order_by(snap.c.from_audit)).all()
-        noted = connection.execute(select(identity.c.audit_id, identity.c.other, identity.c.kind).where(
-            identity.c.host_id == row.id, identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
+        noted = connection.execute(select(
+            identity.c.audit_id, identity.c.other, identity.c.kind, identity.c.host_id).where(
+            identity.c.host_id.in_(those), identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
         incidents = [(number, json.loads(told)) for number, told in connection.execute(
             select(incident.c.first_audit, incident.c.told).where(incident.c.host_id == row.id))]
-        renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed"]
-        replaced = [_replaced(connection, when, each.audit_id, name, row.key) for each in noted
+        renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed" and each.host_id == row.id]
+        replaced = [_replaced(connection, when, each.audit_id, name, named[each.host_id].key) for each in noted
                     if each.kind == "replaced"]
     found: list[Span] = []
     answers: list[tuple[int, str]] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from . import audits
-from .audit_queries import ANSWERED, there
+from .audit_queries import ANSWERED, earlier_names, there
 from .peers import peers
 from .schema import host, snap
 from .spans import families
@@ -58,10 +58,11 @@ def members_of(store: OpenHistory, connection: Connection, number: int,
     members: dict[int, tuple[str, Cohort]] = {}
     unknown: dict[int, frozenset[int]] = {}
     facts = store.interned.facts(connection)
+    called = earlier_names(connection, number)
     same: dict[int, frozenset[int]] = {}    # most hosts say the same of themselves
     for host_id, name, about in rows:
         cohort = (now[about][0], classes[host_id])
-        members[host_id] = (name, cohorts.setdefault(cohort, cohort))
+        members[host_id] = (called.get(host_id, name), cohorts.setdefault(cohort, cohort))
         if names := abouts[about]["unknown"]:
             if about not in same:
                 reported = frozenset(abouts[about].get("told", ()))

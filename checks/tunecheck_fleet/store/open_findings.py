@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, select
 from . import audit_queries, audits
 from .compiled_statements import Hot
 from .findings import during
+from .gpu_warnings import with_gpus
 from .history import receipt, runs
 from .rows import OpenFinding
 from .schema import finding, finding_span, host
@@ -31,8 +32,9 @@ _SPANS = Hot(select(
 _MOVED = Hot(select(finding_span.c.host_id).where(
     during(bindparam("then")), finding_span.c.after_audit.is_not(None)).distinct())
 
-#: Finding, outcome, since which audit, after which one, whether our own roles ran there then.
-_Row = tuple[int, str, int, int | None, bool]
+#: Finding, outcome, since which audit, after which one, whether our own roles ran there then; and as in ProblemSince:
+#: whether it came with GPUs, and again.
+_Row = tuple[int, str, int, int | None, bool, bool, bool]
 
 
 def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[OpenFinding, ...]]:
@@ -47,6 +49,7 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
         named = {each: (check, subject) for each, check, subject in connection.execute(
             select(finding.c.id, finding.c.check, finding.c.subject))}
         called: dict[int, str] = dict(iter(connection.execute(select(host.c.id, host.c.name))))
+        called |= audit_queries.earlier_names(connection, number)
     of_name: dict[str, tuple[_Row, ...]] = {}
     for host_id, rows in of_machine.items():
         if (name := called[host_id]) in of_name:
@@ -55,15 +58,18 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
         of_name[name] = rows
     age = cache(lambda begun, after: audit_queries.since(when, begun, after))
     # Of one finding the machine that had the name first stays first: sorting keeps that order.
-    lists = {rows: tuple(OpenFinding(*named[found], outcome, age(begun, after), ours)
-                         for found, outcome, begun, after, ours in sorted(rows, key=lambda row: named[row[0]]))
+    lists = {rows: tuple(OpenFinding(*named[found], outcome, age(begun, after), *more)
+                         for found, outcome, begun, after, *more in sorted(rows, key=lambda row: named[row[0]]))
              for rows in same}
     return {name: lists[rows] for name, rows in of_name.items()}
 
 
 def _each_host(connection: Connection, number: int) -> Iterator[tuple[int, tuple[_Row, ...]]]:
     ran = runs(connection, [host_id for host_id, in _MOVED(connection, {"then": number})])
+    gpus = with_gpus(connection, select(finding_span).where(during(number)))
     every = chain.from_iterable(_SPANS.parts(connection, {"then": number}))
     for host_id, rows in groupby(every, key=itemgetter(0)):
-        yield host_id, tuple([(found, outcome, begun, after, after is not None and receipt(ran, host_id, begun)
-                               is not None) for _, found, outcome, begun, after in rows])
+        yield host_id, tuple([
+            (found, outcome, begun, after, after is not None and receipt(ran, host_id, begun) is not None,
+             (host_id, found, begun) in gpus and outcome == "warn", gpus.get((host_id, found, begun), False))
+            for _, found, outcome, begun, after in rows])

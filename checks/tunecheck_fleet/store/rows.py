@@ -227,7 +227,8 @@ class Claim:
 @dataclass(frozen=True)
 class ProblemSince:
     """A finding on a host and since when. ``until`` (audit) where it is resolved. ``ours``: our own roles ran on the
-    box when it came."""
+    box when it came. ``with_gpus``: a warning that came when the number of GPUs changed; ``again``: that the box had
+    when it was first heard."""
 
     host: str
     group: str
@@ -237,6 +238,8 @@ class ProblemSince:
     since: Since
     until: int | None = None
     ours: bool = False
+    with_gpus: bool = False
+    again: bool = False
 
 
 class OpenFinding(NamedTuple):
@@ -247,6 +250,8 @@ class OpenFinding(NamedTuple):
     outcome: str
     since: Since
     ours: bool
+    with_gpus: bool = False
+    again: bool = False
 
 
 class TimelineRow(NamedTuple):

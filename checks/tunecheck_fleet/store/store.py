@@ -80,8 +80,9 @@ class Store(OpenHistory):
 
     def resume(self, scope: str, younger_than_s: float) -> AuditHead | None:
         """The newest pull audit of ``scope`` that was not finished, began less than ``younger_than_s`` ago and whose
-        process is gone; it is ours then. None where there is none, where it was read with another catalogue, and where
-        a later audit has heard of a host that is left."""
+        process is gone; it is ours then, and its hosts that gave no answer are pending
+        again. None where there is none, where it was read with another catalogue, and where a later audit has heard of
+        a host that is left."""
         return audits.resume(self, scope, younger_than_s)
 
     def pending(self, audit_id: int) -> list[tuple[str, str]]:
@@ -143,6 +144,10 @@ class Store(OpenHistory):
     def one_host(self, name: str, audit_id: int) -> one_host.OneHost:
         """The host in that audit, with what a report of it alone needs of the others."""
         return one_host.OneHost(self, name, audit_id)
+
+    def last_audit_with(self, name: str) -> int | None:
+        """The newest finished audit that has a row of the host of that name; None: there is none."""
+        return audits.last_with(self, name)
 
     def known_hosts(self) -> list[str]:
         """Every host's name, also of those that no audit asks any more."""

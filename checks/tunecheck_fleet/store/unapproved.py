@@ -52,15 +52,16 @@ def unapproved(store: OpenHistory, audit_id: int,
                            ran)
         named, values = names_and_values(store, connection, rows)
         when = audit_queries.times(store, connection)
+        called = audit_queries.earlier_names(connection, audit_id)
         held = {(row.id, row.fact_id): first.get((row.id, row.fact_id), row.before_id) for row in rows}
         before_values = store.interned.decoded(connection, set(held.values()))
     found, back = [], set()
     for row in rows:
-        number = held[row.id, row.fact_id]
+        number, name = held[row.id, row.fact_id], called.get(row.id, row.name)
         if number == row.value_id or (before_values[number] is None and values[row.value_id] is None):
-            back.add((row.name, named[row.fact_id]))
+            back.add((name, named[row.fact_id]))
         else:
-            found.append(ChangeRow(row.name, row.grp, row.hardware, named[row.fact_id], before_values[number],
+            found.append(ChangeRow(name, row.grp, row.hardware, named[row.fact_id], before_values[number],
                                    values[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit)))
     return found, back
 

@@ -58,7 +58,8 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
         if there is not None:
             end = "for good" if there.until is None else f"until {_day(there.until)}"
             raise UsageError(f"waiver {there.id} says that already, {end}, by {there.author}: {there.reason[:120]}; to "
-                             f"change it, take it away first: {own_command(f'waive --end {there.id}')}", Misuse.ALREADY)
+                             f"change it, take it away first: {own_command('waive --end {id}', id=there.id)}",
+                             Misuse.ALREADY)
         return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
 
 

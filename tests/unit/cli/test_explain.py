@@ -21,16 +21,20 @@ from tunecheck.report.style import Style
 from tunecheck.report.terms import NAMES, term
 from tunecheck.rules.index import CHECKS
 from tunecheck.util.suggestions import nearest
-from tunecheck_fleet.outputs.text import STATUSES
+from tunecheck_fleet.outputs.text import KINDS, STATUSES
 
 IDS = tuple(check.id for check in CHECKS)
 
 
 def test_words_of_the_fleets_report_have_pages_and_hide_no_code() -> None:
-    for word in ("partial", "incomplete", "split", "standing"):
-        assert word.upper() in FLEET_WORDS and "fleet's report" in page(word)
-    codes = {code for check in CHECKS for code in check.codes}
-    assert not {word.lower() for word in FLEET_WORDS} & codes
+    said = {*STATUSES[1:], *KINDS, "drift", "clean", "incomplete", "split",
+            "flapping", "cause", "entry"}
+    assert said == {word.lower() for word in FLEET_WORDS}
+    for word in said:
+        assert "fleet's report" in page(word)
+    codes = {code: each for each in CHECKS for code in each.codes}
+    for word in said & codes.keys():
+        assert codes[word].codes[word] in page(word), "a code of the same name is told, too"
     assert {word.lower() for word in FLEET_WORDS} <= set(re.findall(
         r"[a-z]+", (ROOT / "docs/fleet-outputs.md").read_text().lower() + (ROOT / "docs/fleet.md").read_text().lower()
         + " ".join(STATUSES)))

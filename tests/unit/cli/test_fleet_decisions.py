@@ -45,6 +45,33 @@ def test_waived_is_shown_and_not_counted_and_repaired_is_resolved(fleet: Fleet) 
     assert values == ["pt", None, "pt"]
 
 
+def test_an_id_may_be_short_or_in_capitals_and_an_approved_one_is_told_as_that(fleet: Fleet) -> None:
+    for number in range(1, 7):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(2, hmm="0")
+    fleet.put(3, iommu=None)
+    causes = [cause for cause in fleet.seen()[1]["causes"]
+              if cause["counts"] and cause["authority"] in ("previous", "majority")]
+    first = causes[0]["id"]
+    for short in (first[:3], first[:2].upper()):
+        flaw, _ = fleet.refused("approve", short)
+        assert flaw is Misuse.NO_SUCH
+    for named in (first.upper(), first[:6], first[:6].upper()):
+        code, out, err = fleet.run("acknowledge", named, "--owner", "ann")
+        assert code == 0 and first in out, err
+    assert fleet.run("approve", first[:6], "--author", "kim")[0] == 0
+    for verb in (("approve",), ("acknowledge",), ("waive", "--until", "30d", "--reason", "x")):
+        flaw, said = fleet.refused(verb[0], first[:7].upper(), *verb[1:])
+        assert flaw is Misuse.ALREADY and naming([said], first, "kim", "approve", "--end"), said
+
+
+@pytest.mark.parametrize("link", ["nolink", "ftp://x/1", "https://"])
+def test_a_link_of_an_acknowledgement_is_an_address(fleet: Fleet, link: str) -> None:
+    flaw, said = fleet.refused("acknowledge", "12345678", "--link", link)
+    assert flaw is Misuse.MALFORMED and link in said
+
+
 def test_a_change_is_open_until_somebody_says_what_it_is(fleet: Fleet) -> None:
     """New, open, acknowledged, on more hosts, approved, taken back, waived, gone: each as drift or not, with its id."""
     for number in range(1, 7):

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.carried import NIGHTLY, Fleet, naming
+from tests.unit.cli.carried import NIGHTLY, Fleet, box, naming, one_line
 
 
 @pytest.fixture
@@ -135,3 +135,77 @@ def test_a_lost_gpu_is_reported_until_it_is_back(fleet: Fleet) -> None:
     fleet.put(9)
     code, out, _ = fleet.audit(*NIGHTLY)
     assert code == 0 and "CLEAN" in out and "RESOLVED gpu.count" in out
+
+
+def test_an_audit_shown_again_tells_what_it_told(tmp_path: Path) -> None:
+    """Hosts, counts, causes and the exit code, also of a host that was renamed since; what was said since is named."""
+    fleet = Fleet(tmp_path)
+    for number in range(1, 7):
+        fleet.put(number)
+    fleet.audit()
+    (fleet.files / "gpu2.json").unlink()
+    (fleet.files / "new2.json").write_bytes(box(2, hmm="0"))
+    fleet.put(3, hmm="0")
+    told = fleet.seen("--max-missing", "1", "--fail-on", "drift")
+    fleet.audit("--gone", "gpu2")
+    fleet.put(3)
+    fleet.audit()
+    again = fleet.run("fleet", "--audit", "2", "--max-missing", "1", "--fail-on", "drift", "--json")
+    shown = json.loads(again[1])
+    assert again[0] == told[0] == 1
+    for part in ("summary", "causes", "entries", "splits"):
+        left_out = ("text", "remedy", "commands", "expected", "observed")
+        one, other = ([{name: value for name, value in each.items() if name not in left_out} for each in document[part]]
+                      if isinstance(document[part], list) else document[part] for document in (told[1], shown))
+        assert one == other, part
+    assert [(each["host"], each["status"]) for each in shown["hosts"]] == [
+        (each["host"], each["status"]) for each in told[1]["hosts"]]
+    first = next(cause["id"] for cause in shown["causes"] if cause["counts"] and cause["hosts"] == ["gpu3"])
+    assert fleet.run("approve", first, "--audit", "2", "--author", "kim")[0] == 0
+    notes = json.loads(fleet.run("fleet", "--audit", "2", "--json")[1])["notes"]
+    assert naming(notes, "#2", "approve", first, "kim", "#4")
+
+
+def test_hosts_are_listed_with_the_entries_of_the_report(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path)
+    for number in range(1, 4):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(2, gpus=1)
+    fleet.put(3, iommu=None, hmm="0")
+    _, document = fleet.seen()
+    counted = {each["id"]: each for each in document["causes"] if each["counts"]}
+    rows = json.loads(fleet.run("fleet", "hosts", "--json")[1])["rows"]
+    for row in rows:
+        assert row["drifted"] == sum(row["host"] in each["hosts"] for each in document["entries"]
+                                     if each["id"] in counted), row["host"]
+
+
+@pytest.mark.parametrize("given", [("fleet", "-v"), ("drift", "--host", "gpu1"), ("drift", "--host", "gpu1", "-v")])
+def test_the_next_step_is_never_the_command_that_was_run(tmp_path: Path, given: tuple[str, ...],
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    fleet = Fleet(tmp_path)
+    fleet.put(1)
+    fleet.audit()
+    for facts in ({"iommu": None}, {"hmm": "0"}, {"watts": 600}, {}):
+        fleet.put(1, **facts)
+        fleet.audit()
+        step = one_line(fleet.run(*given)[1].partition("\nNEXT")[2].partition("\n\n")[0])
+        assert step != f"tunecheck {' '.join(given)}"
+
+
+def test_what_is_over_has_an_id_of_its_own_and_a_value_the_one_that_it_was_open_under(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path)
+    for number in range(1, 7):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(2, hmm="0", iommu=None, held=False, word="quiet", watts=300)
+    _, document = fleet.seen()
+    opened = {cause["fact"]: cause["id"] for cause in document["causes"] if cause["authority"] != "desired"}
+    fleet.put(2)
+    _, document = fleet.seen()
+    over = [cause for cause in document["causes"] if cause["state"] == "resolved"]
+    values = [cause for cause in over if cause["authority"] != "desired"]
+    assert values and all(opened[cause["fact"]] == cause["id"] for cause in values if cause["fact"] in opened)
+    assert len({cause["id"] for cause in over}) == len(over)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
-from tests.unit.cli.carried import ROOT, Fleet
+from tests.unit.cli.carried import ROOT, Fleet, box, statuses
 
+from tunecheck_fleet.connecting import next_step
 from tunecheck_fleet.own_command import own_command
 
 #: A command that reads or writes a history; "tunecheck audit #12" and the titles of documents are none.
@@ -70,6 +72,55 @@ def test_also_where_there_is_no_history_yet(drifted: Fleet, arguments: tuple[str
     store = tmp_path / "none.db"
     _, said = drifted.refused(*arguments, "--store", str(store))
     assert f"tunecheck audit -i INVENTORY --store {store}" in said
+
+
+def _called(path: Path, name: str) -> list[ast.Call]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name) and node.func.id == name]
+
+
+def test_what_is_filled_into_a_command_is_always_one_word() -> None:
+    """Every template is our own text; what it is filled with is quoted by own_command()."""
+    package = ROOT / "checks/tunecheck_fleet"
+    calls = [(path, call) for path in sorted(package.rglob("*.py")) for call in _called(path, "own_command")]
+    assert len(calls) > 20
+    assert [f"{path}:{call.lineno}" for path, call in calls if not isinstance(call.args[0], ast.Constant)] == []
+
+
+#: Behind such an option, or such a program, a text is a command's.
+_BEFORE_A_VALUE = re.compile(r"(?:--(?:host|group|gone|fact|limit)|ssh(?:-copy-id)?|ansible-inventory -i) $")
+
+
+def test_no_other_text_holds_a_name_behind_an_option_unquoted() -> None:
+    """Refusals that begin with the option that was typed give no command."""
+    found = []
+    for path in sorted((ROOT / "checks/tunecheck_fleet").rglob("*.py")):
+        for text in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.JoinedStr)):
+            for place, (before, value) in enumerate(pairwise(text.values)):
+                if place and isinstance(before, ast.Constant) and isinstance(value, ast.FormattedValue) \
+                        and _BEFORE_A_VALUE.search(str(before.value)) and "shlex.quote" not in ast.unparse(value):
+                    found.append(f"{path}:{text.lineno}")
+    assert [each for each in found if "connecting.py" not in each] == []
+
+
+BAD = ["x;touch PWN;", "gpu 2 (copy)", "$(touch PWN)", "a`touch PWN`", "a|b", "-v", "a\nb", "it's", "\u202egpu", "a*"]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_name_is_one_word_of_a_command(name: str) -> None:
+    line = own_command("waive {fact} --host {host} --until 30d", fact="gpu.vbios", host=name)
+    assert shlex.split(line) == ["tunecheck", "waive", "gpu.vbios", "--host", name, "--until", "30d"]
+    assert name in shlex.split(next_step("connection timed out", name, "ann").partition(": ssh ")[2])[0]
+
+
+def test_a_file_that_no_host_can_be_called_like_is_garbled(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path)
+    for number, name in enumerate(("gpu-9", "gpu9.dc2.example", "GPU_9", "9", *BAD)):
+        (fleet.files / f"{name}.json").write_bytes(box(number))
+    _, document = fleet.seen()
+    assert [*statuses(document).values()].count("garbled") == len(BAD)
+    assert {host for host, status in statuses(document).items() if status != "garbled"} == {
+        "gpu-9", "gpu9.dc2.example", "GPU_9", "9"}
 
 
 def test_a_password_is_never_printed() -> None:

@@ -135,7 +135,7 @@ def test_an_audit_of_other_hosts_hides_nothing(fleet: Fleet, heard: bool) -> Non
         code, out, err = fleet.run(verb, name)
         assert code == 0 and naming([one_line(out)], str(taken), name, "#2"), err
     flaw, said = fleet.refused("approve", name)
-    assert flaw is Misuse.NO_SUCH and name in said, "it is approved by now"
+    assert flaw is Misuse.ALREADY and name in said, "it is approved by now"
 
 
 def test_the_audit_may_be_named(fleet: Fleet) -> None:

@@ -293,6 +293,17 @@ def test_two_boxes_that_say_they_are_one_are_found() -> None:
         ("host.key", ("h1", "h2"), "high"), ("mac", ("h2", "h3"), "high")], "the same two are one finding"
 
 
+@pytest.mark.parametrize(("facts", "one_box"), [
+    ((), False), (("identity.board",), False), (("gpu.serials",), True), (("gpu.uuids",), True),
+    (("gpu.serials", "gpu.uuids", "identity.board"), True)])
+def test_one_box_under_two_names_is_no_clone_whose_id_is_to_be_changed(facts: tuple[str, ...], one_box: bool) -> None:
+    hosts = (_host("h1", key="k"), _host("h2", key="k"))
+    report = _said(view({}, hosts=hosts, shared=tuple(Kept(fact, "s", ("h1", "h2")) for fact in facts)))
+    cause, = report.causes
+    assert ("machine-id" in cause.remedy, "one box under 2 names" in cause.text) == (not one_box, one_box)
+    assert bool(cause.commands) == (not one_box) and ("inventory" in cause.remedy) == one_box
+
+
 @pytest.mark.parametrize(("silent", "claim", "told"), [
     ("h1", Claim("h2", "k", "h1", since(3), True), True), ("h2", Claim("h2", "k", "h1", since(3), True), True),
     ("h1", Claim("h2", "k", "h1", since(3), False), False), ("h1", Claim("h2", "k", "h1", None, True), False)])

@@ -6,6 +6,8 @@ import pytest
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
+from tunecheck_fleet.judge.view_parts import standing
+from tunecheck_fleet.model import Problem
 from tunecheck_fleet.store.store import Store
 
 from .stores import Makes, one, seen
@@ -88,7 +90,7 @@ def test_a_name_that_moved_to_a_known_box(makes: Makes) -> None:
     one(store, seen("a", {"x": 1}, key="ka"), seen("b", {"x": 2}, key="kb"))
     one(store, seen("b", {"x": 1}, key="ka"))       # a's box has b's name now; nobody asked for a
     assert store.at("b", 2) == {"x": 1} and not store.changes(None) and store.known_hosts() == ["b"]
-    assert [state.host for state in store.hosts(1)] == ["b", "b"]       # both boxes, by the names they have now
+    assert [state.host for state in store.hosts(1)] == ["a", "b"]       # both boxes, by the names they had then
 
 
 def test_pending_goes_by_names(makes: Makes) -> None:
@@ -199,6 +201,56 @@ def test_a_replaced_box_says_which_keys_and_since_when(makes: Makes) -> None:
     [event] = store.identity_events(3)
     assert (event.kind, event.before, event.key) == ("replaced", "k1", "k2")
     assert event.since is not None and (event.since.after, event.since.seen) == (1, 3)
+
+
+def test_the_silent_nights_of_a_machine_that_was_replaced_stay_in_the_history_of_its_name(makes: Makes) -> None:
+    store = makes.fresh()
+    for status, key in (("ok", "k1"), ("timeout", ""), ("ok", "k2"), ("refused", ""), ("ok", "k3")):
+        one(store, seen("a", key=key, status=status), seen("b"))
+    answers = [(span.value, span.since.seen, span.until) for span in store.presence("a") if span.fact == "host.answer"]
+    assert answers == [("ok", 1, 2), ("timeout", 2, 3), ("ok", 3, 4), ("refused", 4, 5), ("ok", 5, None)]
+    assert [(span.before, span.value) for span in store.presence("a") if span.fact == "host.key"] == [
+        ("k1", "k2"), ("k2", "k3")]
+    assert [span.value for span in store.presence("b") if span.fact == "host.answer"] == ["ok"]
+
+
+def test_an_older_audit_names_hosts_as_they_were_called_then(makes: Makes) -> None:
+    store = makes.fresh()
+    problem = Problem("check", "it", "warn", "text")
+    one(store, seen("a", {"x": 1}, key="k"), seen("c"))
+    one(store, seen("a", {"x": 2}, key="k", problems=(problem,)), seen("c"))
+    one(store, seen("b", {"x": 2}, key="k", problems=(problem,)), seen("c"))
+    one(store, seen("d", {"x": 3}, key="k", problems=(problem,)), seen("c"))
+    for number, name in ((1, "a"), (2, "a"), (3, "b"), (4, "d")):
+        assert [state.host for state in store.hosts(number)] == sorted([name, "c"])
+        assert [state.host for state in store.hosts(number, only={name}, bare=True)] == [name]
+        assert not {"a", "b", "d"} & {state.host for state in store.hosts(number, only={"c"})}
+        assert [row.host for row in store.problems_since(number)] == [name] * (number > 1)
+        assert [row.host for row in store.problems_since(number, hosts={name})] == [name] * (number > 1)
+        assert {row.host for row in store.changes(0, number)} <= {name}
+        assert set(store.classes(number)) == {name, "c"}
+    assert [row.host for row in store.changes(0, 2, host="a")] == ["a"] and not store.changes(0, 2, host="d")
+
+
+@pytest.mark.parametrize("back", ["pcie.accelerators", "x"])
+def test_a_warning_that_went_and_came_with_a_gpu_is_the_one_that_the_host_had(makes: Makes, back: str) -> None:
+    store = makes.fresh()
+    problem = Problem("topo-relation", "GPU0-GPU1", "warn", "text")
+    for count in (2, 1, 2, 1, 2):
+        one(store, seen("a", {back: count}, problems=(problem,) if count == 2 else ()))
+    [row] = store.problems_since()
+    assert (row.since.seen, row.with_gpus, row.again) == (5, back != "x", back != "x")
+    assert (("a", "topo-relation", "GPU0-GPU1") in standing([row])) == (back != "x")
+
+
+def test_a_list_that_is_cut_short_stands_while_the_number_of_gpus_changes(makes: Makes) -> None:
+    store = makes.fresh()
+    for gpus, names in ((8, "a-b, a-h and 2 more"), (7, "a-b, a-c and 1 more"), (8, "a-b, a-h and 2 more")):
+        one(store, seen("a", {"pcie.accelerators": gpus}, problems=(Problem("topo-relation", names, "warn", "text"),)))
+        assert len(standing(store.problems_since())) == 2
+    other = Problem("topo-relation", "a-b, a-c and 5 more", "warn", "text")
+    one(store, seen("a", {"pcie.accelerators": 8}, problems=(other,)))
+    assert len(standing(store.problems_since())) == 1, "another warning, with as many GPUs as before"
 
 
 def test_two_new_names_with_the_key_of_a_silent_one_are_clones_of_each_other(makes: Makes) -> None:

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from sqlalchemy import update
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
+from tunecheck_fleet.model import Status
 from tunecheck_fleet.store import schema
 
 from .stores import Makes, one, seen
@@ -103,6 +105,29 @@ def test_closing_gives_the_turn_back(makes: Makes) -> None:
     again = makes.open(place)
     resumed = again.resume("all", 60)
     assert resumed is not None and resumed.id == head.id and again.pending(head.id) == [("b", "h")]
+
+
+@pytest.mark.parametrize("before", [(), ("ok",), ("refused",), ("ok", "refused"), ("refused", "ok")])
+@pytest.mark.parametrize("silent", ["unreachable", "refused", "timeout", "missing", "garbled"])
+def test_hosts_that_gave_no_answer_are_asked_again(makes: Makes, before: tuple[str, ...], silent: Status) -> None:
+    place = makes.place()
+    with makes.open(place) as store:
+        for status in before:
+            one(store, seen("a", {"x": 1}), seen("b", {"x": 1} if status == "ok" else {}, status=status))
+        kept = [(state.host, state.status, state.last_ok) for state in store.hosts()] if before else []
+        head = store.begin("all", [("a", "g"), ("b", "g"), ("c", "g")])
+        store.put(head.id, seen("a", {"x": 1}))
+        store.put(head.id, seen("b", status=silent))
+    again = makes.open(place)
+    assert again.resume("all", 3600) is not None and again.pending(head.id) == [("b", "g"), ("c", "g")]
+    assert {state.host for state in again.hosts(head.id)} == {"a"}
+    if before:
+        assert [(state.host, state.status, state.last_ok) for state in again.hosts(len(before))] == kept
+    for name in ("b", "c"):
+        assert again.put(head.id, seen(name, {"x": 2})).what != "repeated"
+    again.finish(head.id)
+    assert [(state.host, state.status) for state in again.hosts()] == [("a", "ok"), ("b", "ok"), ("c", "ok")]
+    assert again.current("b")["x"][0] == 2
 
 
 def test_push_does_not_wait_for_pull(makes: Makes) -> None:
