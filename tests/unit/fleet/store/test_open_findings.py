@@ -39,7 +39,7 @@ def test_of_a_name_that_two_machines_had_both_are_told_the_older_first(makes: Ma
 
 def _same_as_each(store: Store, audit: int | None) -> None:
     rows = [(name, *row) for name, found in sorted(store.open_findings(audit).items()) for row in found]
-    assert rows == [(row.host, row.check, row.subject, row.outcome, row.since, row.ours)
+    assert rows == [(row.host, row.check, row.subject, row.outcome, row.since, row.ours, row.with_gpus, row.again)
                     for row in store.problems_since(audit)]
 
 
