@@ -16,10 +16,10 @@ from ..fleet_report import Since
 from ..uncollected import uncollected
 from . import audits
 from .audit_queries import during, parts, since, times
-from .compiled_statements import Hot
 from .members import Cohort, members_of
 from .rows import CensusRow, Outlier
 from .schema import span
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory

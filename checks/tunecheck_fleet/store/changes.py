@@ -11,10 +11,10 @@ from sqlalchemy import bindparam, false, func, select, true
 from ..uncollected import uncollected
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, between, earlier_names, since, times
-from .compiled_statements import Hot
 from .history import names_and_values, receipt, runs
 from .rows import ChangeRow, DiffRow, TimelineRow
 from .schema import host, snap, span
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory

@@ -15,10 +15,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from tunecheck.errors import CONTROL_NODE, Flaw, Misuse, UsageError
 
 from ..own_command import own_command
-from .compiled_statements import Hot
-from .db_errors import Trouble, refusal
 from .schema import make
 from .schema import version as schema_version
+from .sql.compiled_statements import Hot
+from .sql.db_errors import Trouble, refusal
 
 __all__ = ["HEAD", "Database", "default_file"]
 

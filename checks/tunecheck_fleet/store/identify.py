@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from .claims import hand_over, kinds, note
-from .compiled_statements import Hot
 from .open_history import Open
 from .schema import host
+from .sql.compiled_statements import Hot
 
 __all__ = ["Box", "identify"]
 

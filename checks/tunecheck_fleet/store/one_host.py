@@ -13,13 +13,13 @@ from ..fleet_report import Since
 from . import history
 from .audit_queries import during, parts
 from .census import ABSENT, Held, few, survey_of
-from .compiled_statements import Hot
-from .findings import during as found_during
+from .found.findings import during as found_during
 from .interned import digest
 from .members import members_of
 from .rows import CensusRow, Outlier
 from .sanitize import canonical
 from .schema import finding, finding_span, host, newest, span, value
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory

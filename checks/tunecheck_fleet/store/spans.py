@@ -11,8 +11,8 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 from tunecheck.util.at_first_use import dataclass
 
 from .audit_queries import ANSWERED
-from .compiled_statements import Hot
 from .schema import audit, snap, span
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .identify import Box

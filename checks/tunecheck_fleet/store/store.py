@@ -15,12 +15,10 @@ from . import (
     changes,
     claims,
     decisions,
-    findings,
     history,
     hosts,
     members,
     one_host,
-    open_findings,
     parquet,
     retention,
     unapproved,
@@ -30,6 +28,7 @@ from . import (
 from . import (
     write_host as put,
 )
+from .found import findings, open_findings
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,

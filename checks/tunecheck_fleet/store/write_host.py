@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, bindparam, insert, update
 
 from ..model import Seen
-from . import audits, findings, spans
+from . import audits, spans
 from .audit_queries import ANSWERED
-from .compiled_statements import Hot
+from .found import findings
 from .identify import Box, identify
 from .rows import Stored
 from .sanitize import canonical, plain
 from .schema import audit, host, newest, snap
 from .spans import AnswerFacts
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory

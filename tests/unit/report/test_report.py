@@ -159,6 +159,7 @@ def test_what_a_hostile_host_says_cannot_reach_the_terminal() -> None:
 
 def test_style_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("LINES", raising=False)
     assert style_for(io.TextIOWrapper(io.BytesIO(), "ascii")) == Style(0, False, False)
     monkeypatch.setenv("COLUMNS", "50")
     assert style_for(io.TextIOWrapper(io.BytesIO(), "utf-8")) == Style(50, False, True)

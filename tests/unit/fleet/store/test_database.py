@@ -21,8 +21,8 @@ from tests.unit.refusing import refused
 from tunecheck.errors import Flaw, Misuse
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.store import canonical, database, open_store, schema
-from tunecheck_fleet.store.compiled_statements import Hot
-from tunecheck_fleet.store.db_errors import Trouble
+from tunecheck_fleet.store.sql.compiled_statements import Hot
+from tunecheck_fleet.store.sql.db_errors import Trouble
 
 from .stores import Makes, PostgresMakes, SqliteMakes, one, seen
 

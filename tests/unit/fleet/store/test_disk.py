@@ -13,7 +13,7 @@ from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
 from tunecheck_fleet.store import open_store
-from tunecheck_fleet.store.db_errors import Trouble, refusal
+from tunecheck_fleet.store.sql.db_errors import Trouble, refusal
 
 from .stores import SqliteMakes, seen
 

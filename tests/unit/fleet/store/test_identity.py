@@ -6,7 +6,7 @@ import pytest
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
-from tunecheck_fleet.judge.view_parts import standing
+from tunecheck_fleet.judge.view_parts import began_of
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.store.store import Store
 
@@ -240,17 +240,17 @@ def test_a_warning_that_went_and_came_with_a_gpu_is_the_one_that_the_host_had(ma
         one(store, seen("a", {back: count}, problems=(problem,) if count == 2 else ()))
     [row] = store.problems_since()
     assert (row.since.seen, row.with_gpus, row.again) == (5, back != "x", back != "x")
-    assert (("a", "topo-relation", "GPU0-GPU1") in standing([row])) == (back != "x")
+    assert (("topo-relation", "GPU0-GPU1") in began_of({"a": [row]})[1]["a"]) == (back != "x")
 
 
 def test_a_list_that_is_cut_short_stands_while_the_number_of_gpus_changes(makes: Makes) -> None:
     store = makes.fresh()
     for gpus, names in ((8, "a-b, a-h and 2 more"), (7, "a-b, a-c and 1 more"), (8, "a-b, a-h and 2 more")):
         one(store, seen("a", {"pcie.accelerators": gpus}, problems=(Problem("topo-relation", names, "warn", "text"),)))
-        assert len(standing(store.problems_since())) == 2
+        assert len(began_of(store.open_findings())[1]["a"]) == 2
     other = Problem("topo-relation", "a-b, a-c and 5 more", "warn", "text")
     one(store, seen("a", {"pcie.accelerators": 8}, problems=(other,)))
-    assert len(standing(store.problems_since())) == 1, "another warning, with as many GPUs as before"
+    assert len(began_of(store.open_findings())[1]["a"]) == 1, "another warning, with as many GPUs as before"
 
 
 def test_two_new_names_with_the_key_of_a_silent_one_are_clones_of_each_other(makes: Makes) -> None:

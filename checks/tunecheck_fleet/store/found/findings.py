@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
 
-from ..model import Change, Incident, Problem
-from . import audit_queries, audits
-from .audit_queries import parts
-from .compiled_statements import Hot
+from ...model import Change, Incident, Problem
+from .. import audit_queries, audits
+from ..audit_queries import parts
+from ..history import receipt, runs
+from ..identify import Box
+from ..rows import ProblemSince
+from ..sanitize import canonical, plain
+from ..schema import finding, finding_span, host, incident, journal
+from ..spans import Past
+from ..sql.compiled_statements import Hot
 from .gpu_warnings import with_gpus
-from .history import receipt, runs
-from .identify import Box
-from .rows import ProblemSince
-from .sanitize import canonical, plain
-from .schema import finding, finding_span, host, incident, journal
-from .spans import Past
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["during", "incidents", "receipts", "resolved", "since", "write"]
 

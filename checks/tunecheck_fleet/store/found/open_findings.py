@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, bindparam, select
 
-from . import audit_queries, audits
-from .compiled_statements import Hot
+from .. import audit_queries, audits
+from ..history import receipt, runs
+from ..rows import OpenFinding
+from ..schema import finding, finding_span, host
+from ..sql.compiled_statements import Hot
 from .findings import during
 from .gpu_warnings import with_gpus
-from .history import receipt, runs
-from .rows import OpenFinding
-from .schema import finding, finding_span, host
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["open_findings"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, false, select
 
-from .audit_queries import parts
-from .schema import fact, finding_span, span
+from ..audit_queries import parts
+from ..schema import fact, finding_span, span
 
 __all__ = ["with_gpus"]
 

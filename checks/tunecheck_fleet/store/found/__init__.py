@@ -1,0 +1,1 @@
+"""What checks found: written, read again, and which warnings came with GPUs."""

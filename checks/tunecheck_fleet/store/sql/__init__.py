@@ -1,0 +1,1 @@
+"""How statements are sent to a database, and what it refuses."""
