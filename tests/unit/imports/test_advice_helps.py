@@ -128,7 +128,8 @@ def test_every_command_of_the_table_is_tried() -> None:
 
 #: What is pasted alone, beside the outputs that the report asks for.
 _PASTED = _GIVEN | {
-    "nvidia-smi": table(row(), row(index=1, bus="07")), "nvidia-smi -q of two": TEXT, "of an old driver": OLD,
+    "nvidia-smi": table(row(), row(index=1, bus="07")).replace("580.159.04", "595.71.05"),
+    "nvidia-smi -q of two": TEXT, "of an old driver": OLD,
     "nvidia-smi -q -d MEMORY": HEAD.format(count=1) + "GPU 00000000:06:00.0\n" + GPU[GPU.index("    FB Mem"):
                                                                                    GPU.index("    Compute")],
     "nvidia-smi -q | head": "".join(TEXT.splitlines(keepends=True)[:20]),
