@@ -16,6 +16,9 @@ _SXID = re.compile(r"SXID[\s:#-]*(\d{1,6})")
 _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3, "DRAIN AND RESET": 4}
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
+#: Another way to write a term.
+_ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "NEEDS A RELOAD": "RELOAD",
+         "NEEDS HANDS-ON": "HANDS-ON", "ROOT COMPLEX": "HOST BRIDGE"}
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 #: Term -> (in words, what to do or to know, the check to read on).
 _TERMS = {
@@ -93,7 +96,8 @@ _TERMS = {
                   "On the box: sudo tunecheck record; elsewhere: tunecheck preflight --from FILE.", ""),
     "GATE": ("what lets an inference container start only on a box that was proven and measured in this state",
              "See what it says: tunecheck gate.", "measured-pass"),
-    "CANARY": ("a question to a served model whose answer is known", "A wrong answer refuses the server.", ""),
+    "CANARY": ("in a roll-out the box that goes first; while a model is served, a question whose answer is known",
+               "The roll-out goes on once that box is proven (docs/rollout.md); a wrong answer refuses the server.", ""),
     "LAYER": ("where a value was found: declared (specification), configured (file), generated (boot loader's), "
               "effective (the running kernel or driver), behaviour (what was measured or what hardware says)", "", ""),
     "ASPM": ("power saving of a PCIe link, which costs latency and, on bad links, the link", "", "link-aspm"),
@@ -137,6 +141,33 @@ _TERMS = {
               "It is switched on in the BIOS, beside Above 4G Decoding.", "bar1-size"),
     "MCE": ("machine check exception: the processor reports an error of itself, of memory or of a bus", "",
             "host-memory"),
+    "NVSWITCH": ("NVIDIA's switch of NVLink, by which all GPUs of an HGX box reach each other at full speed",
+                 "It needs the service nvidia-fabricmanager.", "fabric-state"),
+    "HGX": ("NVIDIA's board with 8 GPUs as modules (SXM), joined by NVLink and NVSwitches",
+            "Its pairs do not use PCIe, so the settings of PCIe boxes are not for it.", "fabric-state"),
+    "BUSBW": ("bus bandwidth: what a collective's figure comes to for each link, so that it can be compared for any "
+              "number of GPUs", "For an all-reduce of n GPUs it is algbw x 2 (n - 1) / n.", "allreduce-bus"),
+    "ALGBW": ("algorithm bandwidth: the size of the data over the time that a collective took", "Compare busbw.",
+              "allreduce-bus"),
+    "HOST BRIDGE": ("where PCIe begins: the CPU's own end of its root ports; a CPU may have several",
+                    "The way between two GPUs that share none goes through the CPU.", "topo-relation"),
+    "ROOT PORT": ("a PCIe port of the CPU, with a slot or a switch below it", "", "topo-relation"),
+    "NIC": ("network card, with Ethernet or InfiniBand; nvidia-smi topo -m has one column for each",
+            "It is not judged.", "topo-relation"),
+    "FLR": ("Function Level Reset: one function of a PCIe device is reset, its link stays up", "", "gpu-recovery"),
+    "PF": ("physical function: the device itself, beside virtual functions that share it", "", ""),
+    "TRIAL": ("a measurement of the GPUs (tunecheck p2p, allreduce; tunecheck trial: inside a container image), or a "
+              "boot that is tried once", "Of the boot: tunecheck explain \"boot trial\".", "trial-boot"),
+    "BOOT TRIAL": ("a changed boot configuration is booted once; only when it is proven does it become the default",
+                   "Else the box returns to the old entry by itself: roles/boot_trial/README.md.", "trial-boot"),
+    "LOCK": ("a box belongs to one play or recovery at a time; others wait, or say who has it",
+             "After Ctrl-C the next play takes it over when its owner is gone: docs/rollout.md.", ""),
+    "PLAN": ("what ansible-playbook site.yml --check ends with: what would change, whether the box would reboot, what "
+             "is refused and why, how to undo", "Nothing is written.", ""),
+    "ROLLBACK": ("playbooks/rollback.yml takes away all that site.yml wrote, and reboots the box where that needs it",
+                 "Leave the reboot to later: -e rollback_reboot=false.", ""),
+    "RELOAD": ("what a fix takes: a service, a module or a setting is loaded anew, without a reboot", "", ""),
+    "HANDS-ON": ("what a fix takes: somebody has to go to the machine", "", ""),
     "UNKNOWN": ("a verdict: the evidence is missing, so the check says neither pass nor fail",
                 "The finding says what to add; often it is root: sudo tunecheck preflight.", ""),
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
@@ -152,7 +183,7 @@ def term(name: str) -> str | None:
     name = " ".join(name.split())
     if number := _XID.fullmatch(name):
         return _xid(int(number[1]))
-    upper = name.upper()
+    upper = _ALSO.get(name.upper(), name.upper())
     if number := _SXID.fullmatch(upper):
         return _page(f"SXid {number[1]}", *_TERMS["SXID"])
     if upper in _RECOVERY:
