@@ -97,7 +97,7 @@ _TERMS = {
     "GATE": ("what lets an inference container start only on a box that was proven and measured in this state",
              "See what it says: tunecheck gate.", "measured-pass"),
     "CANARY": ("in a roll-out the box that goes first; while a model is served, a question whose answer is known",
-               "The roll-out goes on once that box is proven (docs/rollout.md); a wrong answer refuses the server.", ""),
+               "It goes on once that box is proven (docs/rollout.md); a wrong answer refuses the server.", ""),
     "LAYER": ("where a value was found: declared (specification), configured (file), generated (boot loader's), "
               "effective (the running kernel or driver), behaviour (what was measured or what hardware says)", "", ""),
     "ASPM": ("power saving of a PCIe link, which costs latency and, on bad links, the link", "", "link-aspm"),
