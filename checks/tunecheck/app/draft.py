@@ -80,8 +80,10 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
     if made["profile"] is None:
         shape = _shape(topology)
-        made["profile"] = f"rtx-pro-6000{shape}"
-        change["profile"] = f"no profile is made for {', '.join(ids)}; the one here fits cards {_SHAPES[shape]}"
+        by_nvlink = _by_nvlink(snapshot)
+        made["profile"] = "h200-hgx" if by_nvlink else f"rtx-pro-6000{shape}"
+        change["profile"] = (f"no profile is made for {', '.join(ids)}; the one here fits "
+                             f"{'boards joined by NVLink' if by_nvlink else f'cards {_SHAPES[shape]}'}")
         made["pci_ids"] = ids
         made["link_width"] = None
     if made["profile"].endswith(tuple(_SHAPES)) and _unshaped(topology):
@@ -140,6 +142,14 @@ def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
     if len(real) < 2:
         return real[0] if real else None
     return _ending(real, _shape(snapshot.topology))
+
+
+def _by_nvlink(snapshot: Snapshot) -> bool:
+    """Return whether NVML or nvidia-smi topo -m says of any pair that it is joined by NVLink."""
+    tables, nvml = (snapshot.topo_text.value, snapshot.posted.table.value), snapshot.nvml.value
+    return any(word.startswith("NV") for table in tables if table is not None
+               for word in table.relations.values()) or any(
+        pair.get("p2p_nvlink") == 0 for pair in (nvml.pairs.values() if nvml is not None else ()))
 
 
 def _shape(topology: Topology) -> str:

@@ -308,3 +308,15 @@ def test_a_box_without_a_gpu_gets_no_inventory_wherever_it_is_read(tmp_path: Pat
     done = CliRunner().invoke(cli, ["init", "--from", str(source), "-o", str(out)])
     assert flaw_of(done) is Misuse.OTHER_MACHINE and f"{source} has no NVIDIA GPU" in str(done.exception)
     assert not out.exists()
+
+
+def test_boards_joined_by_nvlink_get_no_profile_of_pcie_boards(tmp_path: Path) -> None:
+    """Boards that no profile names; what joins them only the driver's table tells."""
+    (tmp_path / "lspci.txt").write_text(
+        "00:00.0 Host bridge [0600]: Intel Corporation 82G33 [8086:29c0]\n"
+        "03:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n"
+        "04:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n")
+    for joined, ending in (("NV18", "-hgx"), ("SYS", "-direct")):
+        (tmp_path / "topo.txt").write_text(f"\tGPU0\tGPU1\nGPU0\t X \t{joined}\nGPU1\t{joined}\t X \n")
+        draft = drafted(gather(load_import(str(tmp_path)), None, True))
+        assert draft.spec["profile"].endswith(ending) and "10de:2330" in draft.change["profile"]
