@@ -14,6 +14,7 @@ from ...parsers.text.log_lines import NAMED, line, lines
 from ...parsers.text.repeats import shortened
 from ...util.at_first_use import regex
 from ..prefetch import PAST
+from .log_dates import older
 
 if TYPE_CHECKING:
     from .texts import Texts
@@ -73,8 +74,12 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
     known, new = texts.runs.get(_DMESG, ""), last.text.lstrip("\n")
     if (last.start, len(new)) > (_VERSION.search(known) is not None, len(known)):
         known, new = new, known
+    if known and new and older(new, known):
+        known, new = new, known
     texts.runs[_DMESG] = known
-    if new and _clock(new) != _clock(known) and _clock(new) and _clock(known):
+    if new and older(known, new):
+        _remember(texts, f"an earlier boot in {title}", new)
+    elif new and _clock(new) != _clock(known) and _clock(new) and _clock(known):
         _remember(texts, f"another boot in {title}", new)
     elif new:
         texts.runs[_DMESG] = _with_more(known, new)
