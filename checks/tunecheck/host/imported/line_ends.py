@@ -15,14 +15,12 @@ from ...parsers.text.log_lines import NAMED
 from ...util.at_first_use import dataclass, regex
 from .kinds import recognise
 from .prompts import ASKED
+from .window import NARROW, WIDE, at_a_word, between, columns, goes_on
 
 __all__ = ["Ends", "mended"]
 
-#: No window that breaks lines is narrower or wider.
-_NARROW, _WIDE = 20, 300
 #: Of a long text this much tells whether its lines are broken.
 _LOOKED_AT = 400_000
-_TAB = 8
 #: How a line of a log begins, as far as a narrow window leaves it: its time.
 _LOG = regex(
     r"[ \t]{0,8}(?:<\d{1,3}>)?(?:\[[ +<]{0,12}\d{1,9}[.,]\d|\[<\d|\[(?!\d{1,6}[:,])[^\]\n]{1,30}\d\d:\d\d)"
@@ -36,7 +34,8 @@ _OF_LSPCI = regex(r"\t| {4,}\S|[0-9a-f]{2,3}: [0-9a-f]{2}\b")
 _OTHER = regex(
     r"[|`~\u2026]|\+[-=]|[=-]{2,}|[$#](?:\s|\Z)|\.{3}|[\[(<]\.{3}|\[tunecheck: |\s*(?:GPU\d|NVRM: )"
     r"|[\[(]?[\w.-]{1,64}@[\w.-]{1,80}(?::?[~/]| [~/]| [\w~/.-]{1,60}\][#$])")
-_WORD = regex(r"(\S{1,300})( ?)")
+#: Without one of these there is no table for table_ends.py.
+_OF_TABLES = ("NVIDIA-SMI", "# nThread", "# nccl-tests", "#  Rank", "#   Rank", "P2P", "nvbandwidth", "_memcpy_")
 #: Enough lines that end at one width, each saying something else: no text does that by itself.
 _ENDS, _SHARE = 4, 0.04
 
@@ -56,6 +55,17 @@ def mended(text: str) -> Ends:
         return Ends(text)
     if line := _command_line(head):
         return Ends(line)
+    doubt = ""
+    if any(word in text for word in _OF_TABLES):
+        from .table_ends import tables_mended  # start-up time
+
+        tables = tables_mended(text)
+        text, doubt = tables.text, tables.doubt
+    rest = _lines_mended(text, text[:_LOOKED_AT])
+    return Ends(rest.text, "; ".join(filter(None, (doubt, rest.doubt))))
+
+
+def _lines_mended(text: str, head: str) -> Ends:
     widths = _widths(head)
     if not widths:
         return Ends(text)
@@ -72,15 +82,11 @@ def _command_line(text: str) -> str:
     if not 1 < len(lines) <= 12 or not all(map(str.strip, lines)) or "=" not in lines[0]:
         return ""
     width = max(map(len, lines[:-1]))
-    if width < _NARROW or not all(_goes_on(one, two, width) for one, two in pairwise(lines)):
+    if width < NARROW or not all(goes_on(one, two, width) for one, two in pairwise(lines)):
         return ""
-    by_words = any(_at_a_word(line, width) for line in lines[:-1])
-    whole = "".join(line + _between(line, width, by_words) for line in lines[:-1]) + lines[-1]
+    by_words = any(at_a_word(line, width) for line in lines[:-1])
+    whole = "".join(line + between(line, width, by_words) for line in lines[:-1]) + lines[-1]
     return f"{whole}\n" if recognise(text) is None and recognise(whole) == "/proc/cmdline" else ""
-
-
-def _columns(line: str) -> int:
-    return len(line.expandtabs(_TAB) if "\t" in line else line)
 
 
 def _kinds(lines: Iterator[str]) -> Iterator[tuple[str, str, bool]]:
@@ -126,32 +132,10 @@ def _widths(head: str) -> dict[str, int]:
     indented = {"log"}
     for kind, line, begins in _kinds(_each(head)):
         if kind:
-            found[kind] = max(found.get(kind, 0), _columns(line))
+            found[kind] = max(found.get(kind, 0), columns(line))
             if begins and line[:1] in " \t":
                 indented.add(kind)
-    return {kind: width for kind, width in found.items() if _NARROW <= width <= _WIDE and kind in indented}
-
-
-def _goes_on(line: str, following: str, width: int) -> bool:
-    """Whether the first word of the next line had no room on this one, with the blank behind it, as `fold -s` counts:
-    so a window breaks a line."""
-    columns = _columns(line)
-    word = _WORD.match(following)
-    if columns == width:
-        return True
-    return word is not None and columns + (not line.endswith(" ")) + len(word[0]) > width
-
-
-def _at_a_word(line: str, width: int) -> bool:
-    """Whether a line that goes on was broken at a word, as mail programs and `fold -s` do: a window fills its lines,
-    and may leave out a blank at the end."""
-    return not line.endswith(" ") and _columns(line) < width - 1
-
-
-def _between(line: str, width: int, by_words: bool) -> str:
-    """Return what stood between two parts of a line: nothing where the window was full, else the blank that was left
-    out at its end."""
-    return "" if line.endswith(" ") or (not by_words and _columns(line) == width) else " "
+    return {kind: width for kind, width in found.items() if NARROW <= width <= WIDE and kind in indented}
 
 
 def _joined(text: str, widths: dict[str, int]) -> tuple[str, int]:
@@ -162,12 +146,12 @@ def _joined(text: str, widths: dict[str, int]) -> tuple[str, int]:
     count, sure, by_words, last, last_kind = 0, False, False, "", ""
     for kind, line, begins in _kinds(_each(text)):
         width = widths.get(kind, 0)
-        if width and _columns(line) > width:
+        if width and columns(line) > width:
             return text, 0
-        if not begins and width and kind == last_kind and _goes_on(last, line, width):
+        if not begins and width and kind == last_kind and goes_on(last, line, width):
             parts[-1].append(line)
             sure = sure or _is_sure(kind, parts[-1])
-            by_words = by_words or _at_a_word(last, width)
+            by_words = by_words or at_a_word(last, width)
             count += 1
         else:
             parts.append([line])
@@ -176,7 +160,7 @@ def _joined(text: str, widths: dict[str, int]) -> tuple[str, int]:
         last, last_kind = line, kind
     if count < 2 and not sure:
         return text, 0
-    return "\n".join("".join(part + _between(part, widths[kind], by_words) for part in some[:-1]) + some[-1]
+    return "\n".join("".join(part + between(part, widths[kind], by_words) for part in some[:-1]) + some[-1]
                      for some, kind in zip(parts, kinds, strict=True)), count
 
 
@@ -192,10 +176,10 @@ def _cut(text: str, head: str) -> Ends:
     every = [(line, begins) for kind, line, begins in _kinds(_each(head)) if kind]
     lines = [line for line, _ in every if not _is_dump(line)]
     # A window counts columns; `cut` counts a tab as one character.
-    measure = max((_columns, len), key=lambda each: len(_longest(lines, each)))
+    measure = max((columns, len), key=lambda each: len(_longest(lines, each)))
     ends = _longest(lines, measure)
     width = measure(ends[0]) if ends else 0
-    if not _NARROW <= width <= _WIDE or len({_subject(line) for line in ends}) < _ENDS or \
+    if not NARROW <= width <= WIDE or len({_subject(line) for line in ends}) < _ENDS or \
             len(ends) < max(_SHARE * len(lines), 2 * sum(not begins for _, begins in every)):
         return Ends(text)
     bare = "\n".join(_without_last_word(line) if kind and measure(line) >= width and not _is_dump(line) else line

@@ -8,7 +8,7 @@ from typing import List, Optional, Tuple
 from ...util.at_first_use import dataclass, regex
 from .bench_failures import NCCL_ENDED, failures
 
-__all__ = ["START", "NcclTest", "Rank", "Row", "parse_nccl_tests"]
+__all__ = ["ROW", "START", "NcclTest", "Rank", "Row", "parse_nccl_tests"]
 
 START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+ .*Pid +\d+ on |"
               rf"{NCCL_ENDED.pattern}", re.MULTILINE)
@@ -17,8 +17,14 @@ _RANK = regex(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,
               re.MULTILINE | re.IGNORECASE)
 _NAME = regex(r"^# Collective test starting: (\w{1,40})", re.MULTILINE)
 _FIGURE = r"(-?\d{1,12}(?:\.\d{1,4})?|N/A|nan|inf)"
-_ROW = regex(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-?\d{1,5}) +)?" + r" +".join(
-    [_FIGURE, _FIGURE, _FIGURE, r"(\S{1,14})"] * 2) + r" *$", re.MULTILINE)
+#: What counts wrong values: a number, or an error of versions before 2.13.
+_COUNT = r"(\d{1,12}|N/A|nan|inf|-?\d{1,3}(?:\.\d{1,6})?e[+-]?\d{1,3})"
+#: A row to its end. Versions since 2.18 may show how often each size ran.
+ROW = regex(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-?\d{1,5}) +)?" + r" +".join(
+    [_FIGURE, _FIGURE, _FIGURE, _COUNT] * 2) + r"(?: +\d{1,9})? *$", re.MULTILINE)
+#: How a row begins: size, count and type.
+_BEGUN = regex(r"^ *\d{1,15} +\d{1,15} +(?:u?int|float|half|double|bfloat|f8|fp8|char)\w{0,8}(?: [^\n]*)?$",
+               re.MULTILINE)
 _AVERAGE = regex(r"^# Avg bus bandwidth +: +(\d{1,6}(?:\.\d{1,6})?)", re.MULTILINE)
 _BOUNDS = regex(r"^# Out of bounds values : (\d{1,12}) (OK|FAILED)", re.MULTILINE)
 _MOST = 4096
@@ -47,8 +53,8 @@ class Row:
 @dataclass(frozen=True)
 class NcclTest:
     """One run. ``name`` is "" where the version does not print it. ``bounds`` are the values out of bounds by the last
-    line, None where that line is not there. ``failures``: the errors that ended it. The text is ``cut`` where nothing
-    tells the end."""
+    line, None where that line is not there. ``failures``: the errors that ended it. ``broken``: how many rows do not
+    end, as a window breaks them. The text is ``cut`` where nothing tells the end."""
 
     name: str
     ranks: "Tuple[Rank, ...]"
@@ -56,6 +62,7 @@ class NcclTest:
     average: Optional[float]
     bounds: Optional[int]
     failures: "Tuple[str, ...]" = ()
+    broken: int = 0
 
     @property
     def cut(self) -> bool:
@@ -83,7 +90,7 @@ def parse_nccl_tests(text: str) -> NcclTest:
         bdf = "%s:%s:%s.0" % ((domain or "0000").lower()[-4:], bus.lower(), slot.lower()) if slot else ""
         ranks.append(Rank(int(number), host, bdf, board.strip()))
     rows = []
-    for found in list(_ROW.finditer(body))[:_MOST]:
+    for found in list(ROW.finditer(body))[:_MOST]:
         groups = found.groups()
         figures = [_float(groups[place]) for place in (7, 11)]
         counted = [_wrong(groups[place]) for place in (8, 12)]
@@ -92,7 +99,8 @@ def parse_nccl_tests(text: str) -> NcclTest:
         if better:
             rows.append(Row(int(groups[0]), max(better), sum(known) if known else None))
     return NcclTest(name.group(1) if name else "", tuple(ranks), tuple(rows), _float(end.group(1)) if end else None,
-                    int(bounds.group(1)) if bounds else None, failures(body))
+                    int(bounds.group(1)) if bounds else None, failures(body),
+                    sum(ROW.match(line) is None for line in _BEGUN.findall(body)[:_MOST]))
 
 
 def _float(word: str) -> Optional[float]:

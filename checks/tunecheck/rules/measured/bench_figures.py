@@ -37,7 +37,7 @@ CODES = {
     "slow-host-copy": "A GPU and the host exchange data slower than the links between them carry.",
     "wrong-values": "A benchmark found wrong values.",
     "one-direction": "The text holds the figures of one direction, or of both at once, alone.",
-    "cut": "The text of a benchmark is cut before its last lines.",
+    "cut": "The text of a benchmark is cut before its last lines, or its lines are broken.",
     "below-known": "An all-reduce benchmark is slower than what such boards are known for.",
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",

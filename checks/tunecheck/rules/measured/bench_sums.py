@@ -58,6 +58,11 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "test-failed", name, "fail", "behaviour", f"{text}: it ended with an error: {told}", told,
                       "a run to its end", (name,), _FAILED)
         return
+    if test.broken > 1:
+        yield Finding(check, "cut", name, "unknown", "behaviour", f"{text}: {test.broken} rows of its table are "
+                      "broken, as a narrow window does, so its figures cannot be told; give it as a file: "
+                      f"{test.name or 'all_reduce_perf'} > nccl.txt", str(test.broken), "0", (name,))
+        return
     known = _board(case, test)
     prior = getattr(known, f"bus_{ranks}_gb_s", None) if known and "all_reduce" in name else None
     little = _too_little(check, case, test, large, text, name) if prior is None and large is not None else None
