@@ -3,8 +3,8 @@ fix settles, then counts and the next step.
 
 What does not fit is left out step by step, and never in silence. First the tables are drawn short. Then what one check
 says with one code is one row, what several checks do not know for one reason is one entry, and long
-sentences end in " ...". Last, entries that do not fail are counted by check. A check that fails keeps a row of its own
-whatever happens. ``-v`` shows all of it."""
+sentences end in " ...". Then entries that do not fail are counted by check. The fix of what fails is shortened last. A
+check that fails keeps a row of its own whatever happens. ``-v`` shows all of it."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ _SMALL = 24
 _LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
 #: Lines of a sentence beside a fix that is shown whole, at least.
 _WHY_LINES = 2
+#: The first of the limits that lets a sentence have these.
+_WITH_WHY = next(at for at, (text, _) in enumerate(_LIMITS) if text >= _WHY_LINES)
 #: Lines that a list of checks takes at least.
 _LIST = 2
 #: A wall of ids pushes what can be done off the screen.
@@ -75,13 +77,14 @@ _WHY = {
 @dataclass(frozen=True)
 class _Entry:
     """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
-    the limits; ``bare``: the shortest version without the fix; ``stays``: it is not left out, nor is its fix, as
-    nothing else in the report says it."""
+    the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
+    followed as it stands there; ``stays``: it is not left out, nor is its fix, as nothing else in the report has it."""
 
     outcome: str
     findings: tuple[Finding, ...]
     ways: tuple[list[str], ...]
     bare: list[str]
+    fixed: tuple[list[str], ...]
     stays: bool = False
 
 
@@ -201,7 +204,11 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
 
     # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
     ways = [sentences(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
-    return _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, sentences(_LIMITS[0][0]))
+    entry = _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, sentences(_LIMITS[0][0]))
+    if not fix or play or len(checks) > 1:
+        return entry    # its short fix is the play, or as long as the whole one
+    fixed = fix_lines(whole, style, commands)
+    return replace(entry, fixed=tuple([*sentences(text), *fixed] for text, _ in _LIMITS))
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,
@@ -219,15 +226,17 @@ def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list
     """Return an entry whose versions each have the fix: whole, or only where to read it, because half a command must
     not be pasted. ``fixes``: it as a whole and briefly."""
     whole, short = (fix_lines(each, style, commands) if fixes[0] else [] for each in fixes)
-    return _Entry(outcome, findings, tuple(
-        [*lines, *(whole if not most or height(whole, style.width) <= most else short)]
-        for lines, (_, most) in zip(ways, _LIMITS, strict=True)), bare or ways[0])
+    versions = tuple([*lines, *(whole if not most or height(whole, style.width) <= most else short)]
+                     for lines, (_, most) in zip(ways, _LIMITS, strict=True))
+    return _Entry(outcome, findings, versions, bare or ways[0], versions)
 
 
 def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
-    """Return the lines that fit into ``room``. Entries are said in a short way. What does not fit is left out: first
-    unknown entries, then warnings, the last first; then the fixes of the last entries that fail. What is not known
-    makes room for the fixes of what is wrong. Where there is room, the worst are said at greater length."""
+    """Return the lines that fit into ``room``. Entries are said in a short way, but for the fixes of what fails. What
+    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of the last entries
+    that fail. What is not known makes room for the fixes of what is wrong. Where there is room, what fails is said at
+    greater length, then the worst of the others."""
+    entries = _with_fixed(entries, style, room)
     left, out = list(entries), list[_Entry]()
     said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
 
@@ -256,13 +265,35 @@ def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
             out.append(entry)
     out.sort(key=lambda entry: entries.index(entry))
     spare = room - height(lines(), style.width)
-    for way in range(1, len(_LIMITS)):
-        for entry in sorted(left, key=lambda each: each.outcome == "unknown"):
-            more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
-            if more <= spare:
-                said[id(entry)] = entry.ways[way]
-                spare -= more
+    failed = [entry for entry in left if entry.outcome == "fail"]
+    others = [entry for entry in left if entry.outcome != "fail"]
+    for group in (failed, sorted(others, key=lambda each: each.outcome == "unknown")):
+        for way in range(1, len(_LIMITS)):
+            for entry in group:
+                more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
+                if more <= spare:
+                    said[id(entry)] = entry.ways[way]
+                    spare -= more
     return lines()
+
+
+def _with_fixed(entries: Sequence[_Entry], style: Style, room: int) -> list[_Entry]:
+    """Return the entries. Those that fail, the worst first, have a fix that can be followed in each of their versions,
+    as far as ``room`` is enough where everything else that can be left out is counted."""
+    failed = [entry for entry in entries if entry.outcome == "fail"]
+    stay = [entry for entry in entries if entry.stays and entry.outcome != "fail"]
+    rest = [finding for entry in entries if entry not in failed and entry not in stay for finding in entry.findings]
+    least = [line for entry in (*failed, *stay) for line in entry.ways[0]]
+    spare = room - height(least + _more(rest, style), style.width)
+    kept = list(entries)
+    for at, entry in enumerate(entries):
+        for first in (_WITH_WHY, 0) if entry.outcome == "fail" else ():
+            more = height(entry.fixed[first], style.width) - height(entry.ways[0], style.width)
+            if more <= spare:
+                spare -= more
+                kept[at] = replace(entry, ways=(entry.fixed[first],) * first + entry.fixed[first:])
+                break
+    return kept
 
 
 def _more(findings: Sequence[Finding], style: Style) -> list[str]:

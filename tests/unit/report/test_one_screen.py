@@ -69,6 +69,27 @@ def test_of_a_recording_no_command_judges_this_machine(width: int) -> None:
     assert set(re.findall(r"sudo tunecheck (\w+)", text)) == {"record"}
 
 
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("failing", [1, 3])
+@pytest.mark.parametrize("warned", [9, 60])
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_fix_of_what_fails_is_shortened_last(width: int, failing: int, warned: int, shared: bool) -> None:
+    """Warnings and what is not known give way to it, also where several checks share one long fix."""
+    long = "put `pci=disable_acs_redir=pci:0:0` into /etc/default/grub " * 7
+    fails = [replace(WRONG, id=check.id, outcome="fail", text=f"{check.id} is wrong " * 9,
+                     remedy=Remedy.typed(f"{{way}}: {long}", way=f"way {check.id if not shared else 'of all'}"))
+             for check in CHECKS[:failing]]
+    warnings = [replace(WRONG, id=check.id, text=f"{check.id} is odd " * 9, remedy=Remedy(f"mend {number // 2} {long}"))
+                for number, check in enumerate(CHECKS[20:20 + warned])]
+    missing = [replace(ROOT, id=check.id, remedy=None, absence=Absence.NOT_IN_IMPORT, evidence=("dmesg",))
+               for check in CHECKS[90:]]
+    lines = render("host", CASE, [*warnings, *missing, *fails], Style(width), imported=True).splitlines()
+    text = _bare("".join(lines))
+    assert [each.id for each in fails if each.remedy and _bare(each.remedy.text) not in text] == []
+    assert height(lines, width) <= screen.LINES
+    assert sum(line.startswith("FAIL ") for line in lines) == failing
+
+
 def test_a_tall_terminal_gets_all_rows_that_it_has() -> None:
     many = [replace(WRONG, id=check.id, text=f"{check.id} is wrong", remedy=Remedy(f"mend {check.id}"))
             for check in CHECKS[:40]]
