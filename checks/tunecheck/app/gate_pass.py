@@ -45,12 +45,24 @@ def leave_pass(path: str, findings: Sequence[Finding], exit_code: int, frozen: F
     return f"pass: {path}" if exit_code == 0 else f"{path}: the gate stays closed"
 
 
+def _only_root(path: str) -> None:
+    """Refuse the usual place where this user may not write in it. UsageError with the command that may."""
+    from ..gate import passed
+
+    folder = Path(path).parent
+    nearest = folder if folder.exists() else folder.parent      # /run, where none was left in this boot
+    if path == passed.PATH and os.geteuid() and not os.access(nearest, os.W_OK):
+        raise UsageError(f"{path}: only root may leave the pass there; run: sudo tunecheck preflight --pass",
+                         Misuse.UNWRITABLE)
+
+
 def forget_pass(path: str) -> None:
     """Remove an older pass at the start of a new preflight, however that ends. UsageError for a place where no pass
     could be left afterwards."""
     from ..gate import passed
     from ..util.whole_file import check_writable, removed
 
+    _only_root(path)
     passed.make_own_folder(path)
     check_writable(path)
     try:

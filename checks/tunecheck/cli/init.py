@@ -21,6 +21,8 @@ __all__ = ["init"]
 _TARGET = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?"
                      r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9a-fA-F:.]+\])(?::(?P<port>\d{1,5}))?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+#: Of a terminal of 80, the last one stays empty.
+_COLUMNS = 79
 
 
 @click.command()
@@ -95,8 +97,7 @@ def _asked(login: Login, target: str, most: float) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tunecheck-init-") as folder:
         hosts = Path(folder, "hosts.yml")
         hosts.write_text(json.dumps({"all": {"hosts": {"box": variables}}}), encoding="utf-8")
-        options = collect.Options(source="live", deadline=most, doing=(
-            f"init: Ctrl-C ends it, and nothing is written; reads {login.address} over ssh (up to {most:.0f} s)"))
+        options = collect.Options(source="live", deadline=most, doing=_doing(login.address or "", most))
         collected = collect.collect(str(hosts), None, options, answers.append, (("box", "all"),))
     if collected.interrupted:
         raise KeyboardInterrupt
@@ -109,6 +110,14 @@ def _asked(login: Login, target: str, most: float) -> bytes:
         raise UsageError(f"{login.address}: {failure.rstrip('.')}; {step}", Misuse.UNREACHABLE)
     content: bytes = answer.content
     return content
+
+
+def _doing(address: str, most: float) -> str:
+    """Return the line that is shown meanwhile. It is never wrapped, so it fits into 80 columns, also with a long name
+    of a host."""
+    start, end = "init: reads ", f" (up to {most:.0f} s); Ctrl-C ends it, writes nothing"
+    room = _COLUMNS - len(start) - len(end)
+    return f"{start}{address if len(address) <= room else f'{address[:room - 3]}...'}{end}"
 
 
 def _free(folder: Path) -> None:

@@ -55,7 +55,8 @@ def test_a_box_that_is_slow_is_not_called_off(monkeypatch: pytest.MonkeyPatch, a
     assert str(done.exception).endswith(f" {step}")
 
 
-def test_while_it_waits_it_names_the_box_and_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("host", ["192.0.2.1", "gpu-0001.rack-07.datacentre-north.example.com"])
+def test_while_it_waits_it_names_the_box_and_promises_nothing(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     shown: list[str] = []
 
     def collect(_hosts: object, _limit: object, options: SimpleNamespace, _sink: object,
@@ -64,8 +65,9 @@ def test_while_it_waits_it_names_the_box_and_promises_nothing(monkeypatch: pytes
         return SimpleNamespace(interrupted=True)
 
     monkeypatch.setattr("tunecheck_fleet.collect.collect", collect)
-    done = CliRunner().invoke(cli, ["init", "ops@192.0.2.1", "--timeout", "20s"], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["init", f"ops@{host}", "--timeout", "20s"], standalone_mode=False)
     assert isinstance(done.exception, click.Abort | KeyboardInterrupt)
     (line,) = shown
-    assert line.startswith("init: ") and " 192.0.2.1 " in line and "20 s" in line
+    assert line.startswith("init: ") and f" {host[:9]}" in line and "20 s" in line
+    assert "Ctrl-C" in line and len(line) <= 79 and (host in line or "... " in line)
     assert "audit" not in line and "keeps" not in line

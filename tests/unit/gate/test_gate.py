@@ -320,6 +320,20 @@ def test_the_usual_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         forget_pass(str(tmp_path / "tunecheck/pass.json"))
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_without_root_the_command_that_may_write_the_pass_is_named(
+        there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tunecheck/pass.json"
+    if there:
+        path.parent.mkdir()
+    monkeypatch.setattr(passed, "PATH", str(path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(UsageError, match=rf"^{path}: .*: sudo tunecheck preflight --pass$"):
+        forget_pass(str(path))
+    assert path.parent.exists() is there
+
+
 @pytest.mark.parametrize(("argv", "says"), [
     (["gate", "--max-age", "15x"], r"--max-age 15x: .*\b90s\b.*\b20m\b.*\b2h\b"),
     (["preflight", "--pass", "--from", "x.tar.zst"], r"--pass\b"),
