@@ -162,7 +162,7 @@ _TERMS = {
                    "Else the box returns to the old entry by itself: roles/boot_trial/README.md.", "trial-boot"),
     "LOCK": ("a box belongs to one play or recovery at a time; others wait, or say who has it",
              "After Ctrl-C the next play takes it over when its owner is gone: docs/rollout.md.", ""),
-    "PLAN": ("what ansible-playbook site.yml --check ends with: what would change, whether the box would reboot, what "
+    "PLAN": ("what the play site.yml ends with under --check: what would change, whether the box would reboot, what "
              "is refused and why, how to undo", "Nothing is written.", ""),
     "ROLLBACK": ("playbooks/rollback.yml takes away all that site.yml wrote, and reboots the box where that needs it",
                  "Leave the reboot to later: -e rollback_reboot=false.", ""),
