@@ -25,15 +25,13 @@ class Entry:
     what: str = ""
 
 
-#: Which facts of one host happened together: the host, since which audit, whether it was so when the host was first
-#: seen, and whether they count in the same way.
-_Key = tuple[str, int, bool, str]
+#: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
+_Key = tuple[str, int | None, str]
 
 
 def entries(causes: Iterable[Cause]) -> list[Entry]:
     """As ranked, each at the place of its first cause. A cause that leads nothing on some hosts, and follows on others,
-    is an entry of its own on the former. What was so when a host was first seen came at any time before: there only
-    checks that miss one thing are one entry."""
+    is an entry of its own on the former."""
     ranked = list(causes)
     together: dict[_Key, list[int]] = {}
     for index, cause in enumerate(ranked):
@@ -41,19 +39,17 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
             # Of what is over it does not matter since when it was so.
             seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
             if seen is not None:
-                # Which machine it is, is told by this audit itself.
-                first = bool(seen and wave.since and wave.since.after is None and cause.authority != "identity")
                 for host in wave.hosts:
-                    together.setdefault((host, seen, first, _sort(cause)), []).append(index)
+                    together.setdefault((host, seen, _sort(cause)), []).append(index)
     follows: dict[int, dict[str, int]] = {}     # cause -> host -> the cause that leads it there
     names: dict[int, str] = {}
     # Mostly the same causes meet on many hosts.
-    folded: dict[tuple[bool, tuple[int, ...]], list[tuple[int, int, str]]] = {}
-    for (host, _, first, _), members in together.items():
+    folded: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
+    for (host, _, _), members in together.items():
         if len(members) > 1:
-            key = first, tuple(members)
+            key = tuple(members)
             if key not in folded:
-                folded[key] = list(_unread(ranked, members) if first else _folded(ranked, members))
+                folded[key] = list(_folded(ranked, members))
             for follower, lead, what in folded[key]:
                 follows.setdefault(follower, {})[host] = lead
                 names[lead] = what

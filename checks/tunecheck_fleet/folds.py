@@ -2,7 +2,6 @@
 
 A rule names what leads, the best first, and what follows it on the same host since the same audit. The first rule that
 finds its lead there takes its followers; a lead may lead by several rules; what no rule takes is an entry of its own.
-Of what a host had when it was first seen, nobody knows whether it came together: no rule takes any of it.
 Names are those of facts and of checks, as shell patterns.
 """
 

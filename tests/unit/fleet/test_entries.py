@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
-from tests.unit.fleet.reports import cause, since
+from tests.unit.fleet.reports import cause
 
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.entries import entries
-from tunecheck_fleet.fleet_report import Cause, Wave
+from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.folds import FOLDS
 
 #: What only says that something was not read, of every check: no kernel log, no list of GPUs, no permission.
@@ -59,23 +59,3 @@ def _facts(**more: Any) -> list[Cause]:
 def test_fewer_gpus_that_were_counted_are_lost_ones() -> None:
     (found,) = entries(_facts())
     assert found.what == "GPU lost"
-
-
-def test_what_a_host_had_when_it_was_first_seen_did_not_come_together() -> None:
-    """Each keeps its own fix; only checks that miss one thing are one entry. A host that was seen before, as before."""
-    found = [cause(fact=fact, outcome=outcome, code=code, subject=fact, hosts=("a",), id=fact, remedy=f"mend {fact}",
-                   standing=standing, since=since(365, None))
-             for fact, outcome, code, standing in (
-                 ("cpu-lost", "warn", "x", True), ("numa-balancing", "warn", "x", True),
-                 ("driver.loaded", "", "", False), ("registry-dwords", "unknown", "unread", False),
-                 ("kernel-log-complete", "unknown", "log-unread", False), ("xid", "unknown", "log-unread", False))]
-    assert [(each.lead.fact, [more.fact for more in each.more]) for each in entries(found)] == [
-        ("cpu-lost", []), ("numa-balancing", []), ("driver.loaded", []), ("registry-dwords", []),
-        ("kernel-log-complete", ["xid"])]
-    later = entries([replace(each, since=since()) for each in found])
-    assert [[more.fact for more in each.more] for each in later] == [["numa-balancing"], ["registry-dwords"], ["xid"]]
-    # On hosts of both kinds: an entry of its own where the host was first seen.
-    both = [replace(each, hosts=("a", "b"), waves=(Wave(since(365, None), ("a",), "new"),
-                                                   Wave(since(), ("b",), "new"))) for each in found[:2]]
-    assert [(each.lead.fact, each.lead.hosts, [more.hosts for more in each.more]) for each in entries(both)] == [
-        ("cpu-lost", ("a", "b"), [("b",)]), ("numa-balancing", ("a",), [])]
