@@ -50,9 +50,10 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
         login, snapshot = _over_ssh(target, most)
     else:
         snapshot = _looked(source)
-    if no_gpu(snapshot):
+    # Of a host that was named the cards may be such as only a specification takes for accelerators: CHANGE says so.
+    if target is None and no_gpu(snapshot):
         what, other = ("this machine", "tunecheck init USER@HOST, or --from with a recording of it") \
-            if target is None and source is None else (f"the box of {target or source}", "give its host or recording")
+            if source is None else (f"the box of {source}", "give its host or recording")
         raise UsageError(f"{what} has no NVIDIA GPU, so nothing was written; for another box: {other}",
                          Misuse.OTHER_MACHINE)
     draft = drafted(snapshot, name)

@@ -295,8 +295,8 @@ def test_a_board_without_a_profile_gets_one_of_its_shape_marked_as_a_guess(box: 
 
 
 @pytest.mark.parametrize("form", ["recording", "texts"])
-def test_a_box_without_a_gpu_gets_no_inventory_wherever_it_is_read(tmp_path: Path, form: str) -> None:
-    """The same answer for this machine, a recording and texts."""
+def test_a_recording_or_texts_without_a_gpu_give_no_inventory(tmp_path: Path, form: str) -> None:
+    """As this machine. A host that is named over ssh gets one whose lines are marked (tests/lab/test_provision.py)."""
     source, out = tmp_path / "box", tmp_path / "inventory"
     if form == "recording":
         source.write_bytes(pack(Answers(lists={"/sys/bus/pci/devices": []})))
