@@ -60,7 +60,7 @@ class Receiver:
              ) -> httpx.Response:
         given = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
         verify = more.pop("verify", None) or self.trust()
-        return httpx.post(self.url, content=content, headers=given, verify=verify, timeout=30, trust_env=False, **more)
+        return httpx.post(self.url, content=content, headers=given, verify=verify, timeout=120, trust_env=False, **more)
 
     def trust(self) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=self.ca) if self.ca else False

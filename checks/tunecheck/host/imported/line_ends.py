@@ -36,6 +36,9 @@ _OTHER = regex(
     r"|[\[(]?[\w.-]{1,64}@[\w.-]{1,80}(?::?[~/]| [~/]| [\w~/.-]{1,60}\][#$])")
 #: Without one of these there is no table for table_ends.py.
 _OF_TABLES = ("NVIDIA-SMI", "# nThread", "# nccl-tests", "#  Rank", "#   Rank", "P2P", "nvbandwidth", "_memcpy_")
+#: How a kernel command line begins, and what its words may hold: a prompt, and what a tool writes, hold more.
+_BEGINS = regex(r"[\w.-]{1,64}=\S")
+_GOES_ON = regex(r"[^@~#$>|\n]*[^@~#$>|\s][^@~#$>|\n]*")
 #: Enough lines that end at one width, each saying something else: no text does that by itself.
 _ENDS, _SHARE = 4, 0.04
 
@@ -69,7 +72,9 @@ def _lines_mended(text: str, head: str) -> Ends:
     widths = _widths(head)
     if not widths:
         return Ends(text)
-    joined, count = _joined(text, widths)
+    joined, count = _joined(head, widths)
+    if count and len(text) > len(head):     # a long log is gone through only where its beginning is broken
+        joined, count = _joined(text, widths)
     if count:
         return Ends(joined, f"lines were broken at about {max(widths.values())} columns, as a narrow window does; they "
                             "were joined again")
@@ -79,10 +84,12 @@ def _lines_mended(text: str, head: str) -> Ends:
 def _command_line(text: str) -> str:
     """Return a kernel command line that a window broke as one line; "" where the text is none."""
     lines = text.strip("\n").split("\n")
-    if not 1 < len(lines) <= 12 or not all(map(str.strip, lines)) or "=" not in lines[0]:
+    if not 1 < len(lines) <= 12 or not NARROW <= max(map(len, lines)) <= WIDE:
+        return ""
+    if not _BEGINS.match(lines[0]) or not all(map(_GOES_ON.fullmatch, lines)):
         return ""
     width = max(map(len, lines[:-1]))
-    if width < NARROW or not all(goes_on(one, two, width) for one, two in pairwise(lines)):
+    if not all(goes_on(one, two, width) for one, two in pairwise(lines)):
         return ""
     by_words = any(at_a_word(line, width) for line in lines[:-1])
     whole = "".join(line + between(line, width, by_words) for line in lines[:-1]) + lines[-1]
@@ -174,7 +181,7 @@ def _is_sure(kind: str, parts: list[str]) -> bool:
 def _cut(text: str, head: str) -> Ends:
     """Leave out the last word of each line that ends where the window ended."""
     every = [(line, begins) for kind, line, begins in _kinds(_each(head)) if kind]
-    lines = [line for line, _ in every if not _is_dump(line)]
+    lines = [line for line, _ in every if not _is_even(line)]
     # A window counts columns; `cut` counts a tab as one character.
     measure = max((columns, len), key=lambda each: len(_longest(lines, each)))
     ends = _longest(lines, measure)
@@ -182,7 +189,7 @@ def _cut(text: str, head: str) -> Ends:
     if not NARROW <= width <= WIDE or len({_subject(line) for line in ends}) < _ENDS or \
             len(ends) < max(_SHARE * len(lines), 2 * sum(not begins for _, begins in every)):
         return Ends(text)
-    bare = "\n".join(_without_last_word(line) if kind and measure(line) >= width and not _is_dump(line) else line
+    bare = "\n".join(_without_last_word(line) if kind and measure(line) >= width and not _is_even(line) else line
                      for kind, line, _ in _kinds(_each(text)))
     return Ends(bare, f"lines end after {width} columns, as a window cuts them off that does not break lines: what "
                       "stood behind is missing; give it as a file")
@@ -193,9 +200,10 @@ def _longest(lines: list[str], measure: Callable[[str], int]) -> list[str]:
     return [line for line in lines if measure(line) == width]
 
 
-def _is_dump(line: str) -> bool:
-    """Whether it is of `lspci -xxxx`: all its lines are of one length."""
-    return re.match(r"[0-9a-f]{2,3}: [0-9a-f]{2}\b", line) is not None
+def _is_even(line: str) -> bool:
+    """Whether it is of an output all of whose lines are of one length: `lspci -xxxx`, a table with an edge at its right
+    side, also behind what a tool puts in front of lines."""
+    return line.endswith(("|", "+")) or re.match(r"[0-9a-f]{2,3}: [0-9a-f]{2}\b", line) is not None
 
 
 def _subject(line: str) -> str:
