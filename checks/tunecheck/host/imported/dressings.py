@@ -12,6 +12,7 @@ from itertools import islice
 from ...util.at_first_use import regex
 from .kinds import recognise
 from .posts import kinds
+from .window import each_line
 
 __all__ = ["sections"]
 
@@ -106,15 +107,6 @@ def _shared(one: str, other: str) -> str:
     return one[:next((place for place in range(most) if one[place] != other[place]), most)]
 
 
-def _each(text: str) -> Iterator[str]:
-    begin = 0
-    while begin <= len(text):
-        end = text.find("\n", begin)
-        end = len(text) if end < 0 else end
-        yield text[begin:end]
-        begin = end + 1
-
-
 def _docker(text: str) -> str:
     """Return the lines that Docker keeps as JSON: {"log": "...\\n", "stream": "stderr", "time": "..."}."""
     if '"log":' not in text[:600] or '"stream":' not in text[:20_000]:
@@ -184,7 +176,7 @@ def _several(text: str) -> dict[str, str]:
             continue
         parts: dict[str, list[str]] = {}
         name = ""
-        for line in _each(text):
+        for line in each_line(text):
             match = sign.match(line)
             name = match[1] if match else name
             parts.setdefault(name, []).append(line[match.end():] if match else line)

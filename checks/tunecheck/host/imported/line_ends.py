@@ -12,12 +12,12 @@ from itertools import pairwise
 
 from ...parsers.pci.lspci_names import HEADER
 from ...parsers.text.log_lines import NAMED
-from ...util.at_first_use import dataclass, regex
+from ...util.at_first_use import regex
 from .kinds import recognise
 from .prompts import ASKED
-from .window import NARROW, WIDE, at_a_word, between, columns, goes_on
+from .window import NARROW, WIDE, Ends, Unjoined, at_a_word, between, columns, each_line, goes_on
 
-__all__ = ["Ends", "mended"]
+__all__ = ["mended"]
 
 #: Of a long text this much tells whether its lines are broken.
 _LOOKED_AT = 400_000
@@ -43,14 +43,6 @@ _GOES_ON = regex(r"[^@~#$>|\n]*[^@~#$>|\s][^@~#$>|\n]*")
 _ENDS, _SHARE = 4, 0.04
 
 
-@dataclass(frozen=True)
-class Ends:
-    """``text``: with whole lines; ``doubt``: what was wrong with them, "" where nothing was."""
-
-    text: str
-    doubt: str = ""
-
-
 def mended(text: str) -> Ends:
     """Return the text with lines that are whole, as far as they are there."""
     head = text[:_LOOKED_AT]
@@ -65,7 +57,8 @@ def mended(text: str) -> Ends:
         tables = tables_mended(text)
         text, doubt = tables.text, tables.doubt
     rest = _lines_mended(text, text[:_LOOKED_AT])
-    return Ends(rest.text, "; ".join(filter(None, (doubt, rest.doubt))))
+    both = "; ".join(filter(None, (doubt, rest.doubt)))
+    return Ends(rest.text, Unjoined(both) if isinstance(doubt, Unjoined) else both)
 
 
 def _lines_mended(text: str, head: str) -> Ends:
@@ -123,21 +116,12 @@ def _beginning(line: str) -> str:
     return "query" if line.startswith("=") and _QUERY.match(line) else ""
 
 
-def _each(text: str) -> Iterator[str]:
-    begin = 0
-    while begin <= len(text):
-        end = text.find("\n", begin)
-        end = len(text) if end < 0 else end
-        yield text[begin:end]
-        begin = end + 1
-
-
 def _widths(head: str) -> dict[str, int]:
     """Return the columns of the longest line of each kind. A kind is left out where lines are longer than any window,
     or where the blanks in front of its lines are lost: nobody knows then where a line begins."""
     found: dict[str, int] = {}
     indented = {"log"}
-    for kind, line, begins in _kinds(_each(head)):
+    for kind, line, begins in _kinds(each_line(head)):
         if kind:
             found[kind] = max(found.get(kind, 0), columns(line))
             if begins and line[:1] in " \t":
@@ -151,7 +135,7 @@ def _joined(text: str, widths: dict[str, int]) -> tuple[str, int]:
     parts = list[list[str]]()
     kinds = list[str]()
     count, sure, by_words, last, last_kind = 0, False, False, "", ""
-    for kind, line, begins in _kinds(_each(text)):
+    for kind, line, begins in _kinds(each_line(text)):
         width = widths.get(kind, 0)
         if width and columns(line) > width:
             return text, 0
@@ -180,7 +164,7 @@ def _is_sure(kind: str, parts: list[str]) -> bool:
 
 def _cut(text: str, head: str) -> Ends:
     """Leave out the last word of each line that ends where the window ended."""
-    every = [(line, begins) for kind, line, begins in _kinds(_each(head)) if kind]
+    every = [(line, begins) for kind, line, begins in _kinds(each_line(head)) if kind]
     lines = [line for line, _ in every if not _is_even(line)]
     # A window counts columns; `cut` counts a tab as one character.
     measure = max((columns, len), key=lambda each: len(_longest(lines, each)))
@@ -190,7 +174,7 @@ def _cut(text: str, head: str) -> Ends:
             len(ends) < max(_SHARE * len(lines), 2 * sum(not begins for _, begins in every)):
         return Ends(text)
     bare = "\n".join(_without_last_word(line) if kind and measure(line) >= width and not _is_even(line) else line
-                     for kind, line, _ in _kinds(_each(text)))
+                     for kind, line, _ in _kinds(each_line(text)))
     return Ends(bare, f"lines end after {width} columns, as a window cuts them off that does not break lines: what "
                       "stood behind is missing; give it as a file")
 

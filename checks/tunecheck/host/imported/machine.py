@@ -22,6 +22,7 @@ from . import packed as imported_packed
 from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
 from .texts import Texts
+from .window import Unjoined
 
 __all__ = ["ImportedHost", "load_import"]
 
@@ -161,7 +162,7 @@ def load_import(path: str) -> ImportedHost:
     if not origins and advice:
         raise UsageError(f"{path}: nothing in it can be used: "
                          f"{'; '.join(f'{origin} is {better}' for origin, better in [*advice][:5])}", Damage.TOO_LITTLE)
-    if not origins and any(isinstance(each, imported_packed.NoText) or "as a file: " in each for each in holes):
+    if not origins and any(isinstance(each, (imported_packed.NoText, Unjoined)) for each in holes):
         raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}",
                          Damage.UNKNOWN_PART)
     if not origins:

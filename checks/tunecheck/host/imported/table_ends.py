@@ -12,9 +12,9 @@ from itertools import pairwise, takewhile
 from ...parsers.nvidia.nccl_tests import ROW
 from ...util.at_first_use import dataclass, regex
 from .prompts import ASKED
-from .window import NARROW, WIDE, at_a_word, between, columns, goes_on
+from .window import NARROW, WIDE, Ends, Unjoined, at_a_word, between, columns, goes_on
 
-__all__ = ["Tables", "tables_mended"]
+__all__ = ["tables_mended"]
 
 _EDGE = regex(r"\+-{18,}[-+]*[ \t]*\Z")
 _OF_EDGE = regex(r"[-+]+[ \t]*\Z")
@@ -24,14 +24,6 @@ _WIDEST, _PARTS = 160, 8
 _LONGEST = 8 << 20
 #: The most blanks in front of a figure in these tables.
 _BLANKS = 10
-
-
-@dataclass(frozen=True)
-class Tables:
-    """``text``: with whole lines, as far as they could be joined; ``doubt``: what was wrong, "" where nothing was."""
-
-    text: str
-    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,25 +58,26 @@ _BENCHES = (
 )
 
 
-def tables_mended(text: str) -> Tables:
+def tables_mended(text: str) -> Ends:
     """Return the text with the rows of its tables whole."""
     doubts: list[str] = []
     if len(text) > _LONGEST:
-        return Tables(text)
+        return Ends(text)
     if "NVIDIA-SMI" in text and "+--" in text:
         text = _plain(text, doubts)
     if any(word in text for bench in _BENCHES for word in bench.words):
         text = _benches(text, doubts)
-    return Tables(text, "; ".join(dict.fromkeys(doubts)))
+    said = "; ".join(dict.fromkeys(doubts))
+    return Ends(text, Unjoined(said) if any(isinstance(each, Unjoined) for each in doubts) else said)
 
 
 def _joined_words(name: str, width: int) -> str:
     return f"lines of {name} were broken at {width} columns, as a narrow window does; they were joined again"
 
 
-def _broken_words(name: str, command: str) -> str:
-    return (f"lines of a table of {name} are broken, as a narrow window does, and cannot be joined surely; give it as "
-            f"a file: {command}")
+def _broken_words(name: str, command: str) -> Unjoined:
+    return Unjoined(f"lines of a table of {name} are broken, as a narrow window does, and cannot be joined surely; "
+                    f"give it as a file: {command}")
 
 
 def _plain(text: str, doubts: list[str]) -> str:

@@ -3,14 +3,40 @@ line_ends.py and table_ends.py join such lines again."""
 
 from __future__ import annotations
 
-from ...util.at_first_use import regex
+from collections.abc import Iterator
 
-__all__ = ["NARROW", "WIDE", "at_a_word", "between", "columns", "goes_on"]
+from ...util.at_first_use import dataclass, regex
+
+__all__ = ["NARROW", "WIDE", "Ends", "Unjoined", "at_a_word", "between", "columns", "each_line", "goes_on"]
 
 #: No window that breaks lines is narrower or wider.
 NARROW, WIDE = 20, 300
 _TAB = 8
 _WORD = regex(r"(\S{1,300})( ?)")
+
+
+class Unjoined(str):
+    """What is said of broken lines that nobody can join surely: what they tell is missing."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Ends:
+    """``text``: with whole lines, as far as they are there; ``doubt``: what was wrong with them, "" where nothing
+    was."""
+
+    text: str
+    doubt: str = ""
+
+
+def each_line(text: str) -> Iterator[str]:
+    begin = 0
+    while begin <= len(text):
+        end = text.find("\n", begin)
+        end = len(text) if end < 0 else end
+        yield text[begin:end]
+        begin = end + 1
 
 
 def columns(line: str) -> int:
