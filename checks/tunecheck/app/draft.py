@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,27 +14,15 @@ if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..facts.snapshot import HostFacts, Snapshot
 
-__all__ = ["Draft", "Login", "drafted", "files", "no_gpu"]
+__all__ = ["Draft", "drafted", "no_gpu", "plain"]
 
 #: "host-1" is what a recording without names calls its box.
 _HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 _HELD = "vfio-pci"
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
-#: An example for the commented line, where no driver is loaded.
-_EXAMPLE = "595.71.05"
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
 #: How the cards are joined, as the names of profiles end, and in words.
 _SHAPES = {"-switch": "below one switch", "-switches": "below several switches", "-direct": "on root ports"}
-
-
-@dataclass(frozen=True)
-class Login:
-    """How Ansible reaches the box. ``address`` None: not known; ``local``: this machine itself."""
-
-    address: str | None = None
-    user: str | None = None
-    port: int | None = None
-    local: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,16 +203,16 @@ def _observations(snapshot: Snapshot) -> list[str]:
     if host is None:
         return lines
     kernel = host.kernel.release.value or ""
-    lines.append(f"kernel: {_plain(kernel) or 'not known'}")
+    lines.append(f"kernel: {plain(kernel) or 'not known'}")
     loader = host.boot.generated
-    why = _plain((loader.reason or "").partition(";")[0])
+    why = plain((loader.reason or "").partition(";")[0])
     lines.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
     if host.driver.version.value:
-        lines.append(f"driver: {_plain(host.driver.version.value)}"
+        lines.append(f"driver: {plain(host.driver.version.value)}"
                     + (f", {host.driver.flavour.value} modules" if host.driver.flavour.value else ""))
     lines.append(f"container engine: {_engines(host)}")
     if snapshot.guest.value:
-        lines.append(f"virtual machine: {_plain(snapshot.guest.value)}")
+        lines.append(f"virtual machine: {plain(snapshot.guest.value)}")
     return lines
 
 
@@ -236,7 +223,7 @@ def _gpus(snapshot: Snapshot) -> str:
     topology = snapshot.topology
     named = list(topology.names) if topology.devices else given_names(snapshot)
     names = sorted(set(named))
-    shown = f" ({_plain(counted_names(named)) if len(names) > 1 else _plain(names[0])})" if names else ""
+    shown = f" ({plain(counted_names(named)) if len(names) > 1 else plain(names[0])})" if names else ""
     if topology.devices:
         return f"GPUs: {len(topology.devices)}{shown}"
     tree = "no PCI tree is given" if topology.accelerators.value is None else "0 in the PCI tree"
@@ -259,69 +246,6 @@ def _engines(host: HostFacts) -> str:
     return ", ".join(name for name, packages in _ENGINES if there & set(packages)) or "none"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return the text as one line of printable ASCII of at most 120 characters, for a comment in YAML."""
     return re.sub(r"[^\x20-\x7e]", "?", text)[:120].strip()
-
-
-def files(draft: Draft, login: Login) -> dict[str, str]:
-    """Return the files of the inventory: path below its folder -> content."""
-    return {"hosts.yml": _hosts(draft, login), "group_vars/inference.yml": _group(draft)}
-
-
-def _hosts(draft: Draft, login: Login) -> str:
-    lines = [f"        {draft.name}:" + ("" if draft.named else "   # CHANGE: the name you want to see in reports")]
-    if login.local:
-        lines.append("          ansible_connection: local   # the machine that tunecheck init ran on")
-    else:
-        lines.append(f"          ansible_host: {_scalar(login.address)}" if login.address else
-                     "          ansible_host: 192.0.2.10   # CHANGE: the address or name that ssh reaches")
-        if login.port:
-            lines.append(f"          ansible_port: {login.port}")
-        if login.user:
-            lines.append(f"          ansible_user: {_scalar(login.user)}")
-        elif login.address:     # it was reached without a name: any name here could only be a wrong one
-            lines.append("          # ssh chose the user. To name one that may use sudo: ansible_user: admin")
-        else:
-            lines.append("          ansible_user: admin   # CHANGE: a user that may use sudo; add -K if sudo asks for "
-                         "a password")
-    return "\n".join(["# Written by tunecheck init. Lines marked CHANGE are guesses; the others were read.",
-                      "---", "all:", "  children:", "    inference:", "      hosts:", *lines, ""])
-
-
-def _group(draft: Draft) -> str:
-    found = [f"#   {line}" for line in draft.observations]
-    lines = ["# What this box should be, drafted by tunecheck init from what it is. It said:", *found, "#",
-             "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
-             "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
-             "  # Nothing below is asked of the box as long as it is commented out.",
-             "  # driver:", f'  #   version: "{draft.driver or _EXAMPLE}"   # '
-             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release; "
-             "source: nvidia installs it",
-             "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
-    return "\n".join(lines)
-
-
-def _yaml(values: dict[str, Any], change: dict[str, str], above: str, indent: int) -> list[str]:
-    lines = []
-    for key, value in values.items():
-        path = f"{above}{key}"
-        why = f"   # CHANGE: {_plain(change[path])}" if path in change else ""
-        if isinstance(value, dict) and key != "groups":
-            lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, change, f"{path}.", indent + 2)]
-        else:
-            lines.append(f"{' ' * indent}{key}: {_flow(value)}{why}")
-    return lines
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
-    return "null" if value is None else _scalar(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _scalar(text: str | None) -> str:
-    """Return a text as a YAML scalar: plain where YAML reads it as text, else in quotes; null for None."""
-    plain = text is not None and re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", text)
-    return text if plain and text and text.lower() not in ("on", "off", "yes", "no", "true", "false", "null") \
-        else json.dumps(text)

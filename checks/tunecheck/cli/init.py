@@ -13,7 +13,8 @@ from ..util.durations import seconds
 from .fleet_verbs import fleet_installed, fleet_part
 
 if TYPE_CHECKING:
-    from ..app.draft import Draft, Login
+    from ..app.draft import Draft
+    from ..app.draft_files import Login
     from ..facts.snapshot import Snapshot
 
 __all__ = ["init"]
@@ -36,7 +37,8 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
 
     HOST is reached over ssh, through Ansible; without HOST and --from it is this machine. The box is only read. Every
     line that could not be known is marked CHANGE."""
-    from ..app.draft import Login, drafted, files, no_gpu
+    from ..app.draft import drafted, no_gpu
+    from ..app.draft_files import Login, files
 
     if target is not None and source is not None:
         raise UsageError("a HOST and --from exclude each other: drop one of them", Misuse.DOES_NOT_BELONG)
@@ -73,7 +75,7 @@ def _looked(source: str | None) -> Snapshot:
 def _over_ssh(target: str, most: float) -> tuple[Login, Snapshot]:
     import tempfile  # start-up time: the list of verbs needs this module, too
 
-    from ..app.draft import Login
+    from ..app.draft_files import Login
 
     match = _TARGET.fullmatch(target)
     if match is None:

@@ -15,9 +15,9 @@ from ..model.absence import Absence
 from ..model.finding import Finding, Remedy
 from ..rules.context import Case
 from ..rules.wedged import stuck_in_driver
-from ..util.at_first_use import dataclass
 from .grouping import Fold, folded, place, worst_first
 from .not_given import not_given, tells_most
+from .screen_fit import LIMITS, LIST, WHY_LINES, Entry, fit, of_checks
 from .short_tables import short_tables
 from .sorts import Sorts, sort
 from .style import Style, fix_lines, height, marked, unbroken, wrap
@@ -40,14 +40,6 @@ __all__ = ["LINES", "screen"]
 LINES, _COLUMNS = 60, 80
 #: Tables of so many lines are short enough.
 _SMALL = 24
-#: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
-_LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
-#: Lines of a sentence beside a fix that is shown whole, at least.
-_WHY_LINES = 2
-#: The first of the limits that lets a sentence have these.
-_WITH_WHY = next(at for at, (text, _) in enumerate(_LIMITS) if text >= _WHY_LINES)
-#: Lines that a list of checks takes at least.
-_LIST = 2
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
 #: Why a fact is not there, behind "not known, ".
@@ -74,20 +66,6 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
-    the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
-    followed as it stands there; ``stays``: it is not left out, nor is its fix, as nothing else in the report has it."""
-
-    outcome: str
-    findings: tuple[Finding, ...]
-    ways: tuple[list[str], ...]
-    bare: list[str]
-    fixed: tuple[list[str], ...]
-    stays: bool = False
-
-
 def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imported: bool = False,
            history: bool = False, elsewhere: bool = False) -> list[str]:
     """Return the lines of the report, so that they fit on one screen."""
@@ -106,11 +84,11 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
-        problems = _fitted(_entries(as_root, case, sorts, style, by_cause=True), style, left)
+        problems = fit(_entries(as_root, case, sorts, style, by_cause=True), style, left)
     return [*top, *problems, *foot]
 
 
-def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[_Entry]:
+def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[Entry]:
     """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
     stuck = stuck_in_driver(sorts.here) is not None
@@ -122,16 +100,16 @@ def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: b
         together.setdefault(row.first.remedy or number, []).append(row)
     entries = [replace(entry, stays=True) if any(each.code in IN_DOUBT for each in entry.findings) else entry
                for entry in (_entry(group, style) for group in together.values())]
-    entries += [_listed(found, f"{_of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
+    entries += [_listed(found, f"{of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
                 for (absence, _), found in unread.items()]
     if sorts.cut:
-        entries.append(_listed(sorts.cut, f"nothing found by {_of_checks(sorts.cut)}, but the kernel log is not whole "
+        entries.append(_listed(sorts.cut, f"nothing found by {of_checks(sorts.cut)}, but the kernel log is not whole "
                                           "(kernel-log-complete)", "", "", style, ()))
     if sorts.gone:
-        text = f"{_of_checks(sorts.gone)} not known, as {sorts.silent} does not answer (-v lists them)"
+        text = f"{of_checks(sorts.gone)} not known, as {sorts.silent} does not answer (-v lists them)"
         entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True))
     if sorts.gpus:
-        text = f"{_of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
+        text = f"{of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
         entries.insert(0, _listed(sorts.gpus, text, "", "", style, ()))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
@@ -143,15 +121,15 @@ def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: b
                                        style, missing.commands), stays=True))
     if sorts.rootless:
         fix = "" if stuck else as_root.fix.removeprefix("run: ")
-        text = f"{_of_checks(sorts.rootless)} need root (-v says what for)"
+        text = f"{of_checks(sorts.rootless)} need root (-v says what for)"
         entries.append(_listed(sorts.rootless, text, fix, fix, style, (as_root.command,)))
     return entries
 
 
-def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> _Entry:
+def _of_a_part(findings: list[Finding], doubt: str, style: Style) -> Entry:
     """Return one entry for all findings that a list of PCI devices leaves open because it is not whole."""
     fix = findings[0].remedy.text if findings[0].remedy else ""
-    return _listed(findings, f"{_of_checks(findings)} not known: {doubt} (-v lists them)", fix,
+    return _listed(findings, f"{of_checks(findings)} not known: {doubt} (-v lists them)", fix,
                    f"tunecheck explain {findings[0].id}", style,
                    (*commands_of(findings[0]), f"tunecheck explain {findings[0].id}"))
 
@@ -182,7 +160,7 @@ def _also(findings: Sequence[Finding]) -> str:
     return f"; also {', '.join(named)}" if named else ""
 
 
-def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
+def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     first = rows[0].first
     findings = tuple(finding for row in rows for finding in row.findings)
     checks = list(dict.fromkeys(row.first.id for row in rows))
@@ -203,114 +181,32 @@ def _entry(rows: Sequence[Fold], style: Style) -> _Entry:
                 for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, most)]
 
     # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
-    ways = [sentences(max(text, _WHY_LINES) if text and fix and long <= most else text) for text, most in _LIMITS]
-    entry = _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, sentences(_LIMITS[0][0]))
+    ways = [sentences(max(text, WHY_LINES) if text and fix and long <= most else text) for text, most in LIMITS]
+    entry = _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, sentences(LIMITS[0][0]))
     if not fix or play or len(checks) > 1:
         return entry    # its short fix is the play, or as long as the whole one
     fixed = fix_lines(whole, style, commands)
-    return replace(entry, fixed=tuple([*sentences(text), *fixed] for text, _ in _LIMITS))
+    return replace(entry, fixed=tuple([*sentences(text), *fixed] for text, _ in LIMITS))
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,
-            commands: Sequence[str]) -> _Entry:
+            commands: Sequence[str]) -> Entry:
     """Return an entry of ``text`` and then the checks. ``briefly``: the fix in short, for where ``fix`` does not fit;
     ``commands``: those of both."""
-    ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, _LIST) if limit else _LONGEST)
-            for limit, _ in _LIMITS]
+    ways = [marked("unknown", f"{text}: {counted(findings)}", style, max(limit, LIST) if limit else _LONGEST)
+            for limit, _ in LIMITS]
     return _with_fixes("unknown", tuple(findings), ways, (f"fix: {fix}" if fix else "", f"fix: {briefly}"), commands,
                        style)
 
 
 def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list[str]], fixes: tuple[str, str],
-                commands: Sequence[str], style: Style, bare: list[str] | None = None) -> _Entry:
+                commands: Sequence[str], style: Style, bare: list[str] | None = None) -> Entry:
     """Return an entry whose versions each have the fix: whole, or only where to read it, because half a command must
     not be pasted. ``fixes``: it as a whole and briefly."""
     whole, short = (fix_lines(each, style, commands) if fixes[0] else [] for each in fixes)
     versions = tuple([*lines, *(whole if not most or height(whole, style.width) <= most else short)]
-                     for lines, (_, most) in zip(ways, _LIMITS, strict=True))
-    return _Entry(outcome, findings, versions, bare or ways[0], versions)
-
-
-def _fitted(entries: Sequence[_Entry], style: Style, room: int) -> list[str]:
-    """Return the lines that fit into ``room``. Entries are said in a short way, but for the fixes of what fails. What
-    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of the last entries
-    that fail. What is not known makes room for the fixes of what is wrong. Where there is room, what fails is said at
-    greater length, then the worst of the others."""
-    entries = _with_fixed(entries, style, room)
-    left, out = list(entries), list[_Entry]()
-    said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
-
-    def lines() -> list[str]:
-        shown = [line for entry in left for line in said[id(entry)]]
-        return shown + _more([finding for entry in out for finding in entry.findings], style)
-
-    for outcome in ("unknown", "warn"):
-        for entry in [entry for entry in reversed(left) if entry.outcome == outcome and not entry.stays]:
-            if height(lines(), style.width) > room:
-                left.remove(entry)
-                out.insert(0, entry)
-        said = {id(entry): entry.ways[0] for entry in entries}
-    for entry in reversed(left):
-        if not entry.stays and height(lines(), style.width) > room:
-            said[id(entry)] = entry.bare
-    for entry in [entry for entry in out if entry.outcome == "warn"]:
-        # Rather each warning in a line than an entry at greater length.
-        said[id(entry)] = entry.bare
-        at = sum(place(each.outcome, each.findings) <= place(entry.outcome, entry.findings) and not each.stays
-                 for each in left)
-        left.insert(at, entry)
-        out.remove(entry)
-        if height(lines(), style.width) > room:
-            left.remove(entry)
-            out.append(entry)
-    out.sort(key=lambda entry: entries.index(entry))
-    spare = room - height(lines(), style.width)
-    failed = [entry for entry in left if entry.outcome == "fail"]
-    others = [entry for entry in left if entry.outcome != "fail"]
-    for group in (failed, sorted(others, key=lambda each: each.outcome == "unknown")):
-        for way in range(1, len(_LIMITS)):
-            for entry in group:
-                more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
-                if more <= spare:
-                    said[id(entry)] = entry.ways[way]
-                    spare -= more
-    return lines()
-
-
-def _with_fixed(entries: Sequence[_Entry], style: Style, room: int) -> list[_Entry]:
-    """Return the entries. Those that fail, the worst first, have a fix that can be followed in each of their versions,
-    as far as ``room`` is enough where everything else that can be left out is counted."""
-    failed = [entry for entry in entries if entry.outcome == "fail"]
-    stay = [entry for entry in entries if entry.stays and entry.outcome != "fail"]
-    rest = [finding for entry in entries if entry not in failed and entry not in stay for finding in entry.findings]
-    least = [line for entry in (*failed, *stay) for line in entry.ways[0]]
-    spare = room - height(least + _more(rest, style), style.width)
-    kept = list(entries)
-    for at, entry in enumerate(entries):
-        for first in (_WITH_WHY, 0) if entry.outcome == "fail" else ():
-            more = height(entry.fixed[first], style.width) - height(entry.ways[0], style.width)
-            if more <= spare:
-                spare -= more
-                kept[at] = replace(entry, ways=(entry.fixed[first],) * first + entry.fixed[first:])
-                break
-    return kept
-
-
-def _more(findings: Sequence[Finding], style: Style) -> list[str]:
-    """Return lines that count by outcome the findings that were left out."""
-    lines = []
-    for outcome in ("fail", "unknown", "warn"):
-        found = [finding for finding in findings if finding.outcome == outcome]
-        text = f"{_of_checks(found, ' more')} (-v lists them): {counted(found)}"
-        lines += marked(outcome, text, style, _LIST) if found else []
-    return lines
-
-
-def _of_checks(findings: Sequence[Finding], more: str = "") -> str:
-    """Return how many findings there are of how many checks: "3 checks", "12 more findings of 3 checks"."""
-    ids = len({finding.id for finding in findings})
-    checks = f"check{'s' * (ids > 1)}"
-    return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
+                     for lines, (_, most) in zip(ways, LIMITS, strict=True))
+    return Entry(outcome, findings, versions, bare or ways[0], versions)
 
 
 def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style, imported: bool,

@@ -18,7 +18,8 @@ from tests.unit.imports import smi_texts
 from tests.unit.imports.samples import samples
 from tests.unit.imports.test_fragments import PLAIN
 
-from tunecheck.app.draft import Login, drafted, files
+from tunecheck.app.draft import drafted
+from tunecheck.app.draft_files import Login, files
 from tunecheck.cli.main import cli
 from tunecheck.errors import Misuse, SpecError, UsageError
 from tunecheck.facts.posted import Table

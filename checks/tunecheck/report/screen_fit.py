@@ -1,0 +1,120 @@
+"""What of a report fits on one screen, and what is left out: entries are said in a shorter way or counted, the fix of
+what fails last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..model.finding import Finding
+from ..util.at_first_use import dataclass
+from .grouping import place
+from .style import Style, height, marked
+from .text_parts import counted
+
+__all__ = ["LIMITS", "LIST", "WHY_LINES", "Entry", "fit", "of_checks"]
+
+#: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
+LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
+#: Lines of a sentence beside a fix that is shown whole, at least.
+WHY_LINES = 2
+#: The first of the limits that lets a sentence have these.
+_WITH_WHY = next(at for at, (text, _) in enumerate(LIMITS) if text >= WHY_LINES)
+#: Lines that a list of checks takes at least.
+LIST = 2
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
+    the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
+    followed as it stands there; ``stays``: it is not left out, nor is its fix, as nothing else in the report has it."""
+
+    outcome: str
+    findings: tuple[Finding, ...]
+    ways: tuple[list[str], ...]
+    bare: list[str]
+    fixed: tuple[list[str], ...]
+    stays: bool = False
+
+
+def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
+    """Return the lines that fit into ``room``. Entries are said in a short way, but for the fixes of what fails. What
+    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of the last entries
+    that fail. What is not known makes room for the fixes of what is wrong. Where there is room, what fails is said at
+    greater length, then the worst of the others."""
+    entries = _with_fixed(entries, style, room)
+    left, out = list(entries), list[Entry]()
+    said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
+
+    def lines() -> list[str]:
+        shown = [line for entry in left for line in said[id(entry)]]
+        return shown + _more([finding for entry in out for finding in entry.findings], style)
+
+    for outcome in ("unknown", "warn"):
+        for entry in [entry for entry in reversed(left) if entry.outcome == outcome and not entry.stays]:
+            if height(lines(), style.width) > room:
+                left.remove(entry)
+                out.insert(0, entry)
+        said = {id(entry): entry.ways[0] for entry in entries}
+    for entry in reversed(left):
+        if not entry.stays and height(lines(), style.width) > room:
+            said[id(entry)] = entry.bare
+    for entry in [entry for entry in out if entry.outcome == "warn"]:
+        # Rather each warning in a line than an entry at greater length.
+        said[id(entry)] = entry.bare
+        at = sum(place(each.outcome, each.findings) <= place(entry.outcome, entry.findings) and not each.stays
+                 for each in left)
+        left.insert(at, entry)
+        out.remove(entry)
+        if height(lines(), style.width) > room:
+            left.remove(entry)
+            out.append(entry)
+    out.sort(key=lambda entry: entries.index(entry))
+    spare = room - height(lines(), style.width)
+    failed = [entry for entry in left if entry.outcome == "fail"]
+    others = [entry for entry in left if entry.outcome != "fail"]
+    for group in (failed, sorted(others, key=lambda each: each.outcome == "unknown")):
+        for way in range(1, len(LIMITS)):
+            for entry in group:
+                more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
+                if more <= spare:
+                    said[id(entry)] = entry.ways[way]
+                    spare -= more
+    return lines()
+
+
+def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry]:
+    """Return the entries. Those that fail, the worst first, have a fix that can be followed in each of their versions,
+    as far as ``room`` is enough where everything else that can be left out is counted."""
+    failed = [entry for entry in entries if entry.outcome == "fail"]
+    stay = [entry for entry in entries if entry.stays and entry.outcome != "fail"]
+    rest = [finding for entry in entries if entry not in failed and entry not in stay for finding in entry.findings]
+    least = [line for entry in (*failed, *stay) for line in entry.ways[0]]
+    spare = room - height(least + _more(rest, style), style.width)
+    kept = list(entries)
+    for at, entry in enumerate(entries):
+        for first in (_WITH_WHY, 0) if entry.outcome == "fail" else ():
+            more = height(entry.fixed[first], style.width) - height(entry.ways[0], style.width)
+            if more <= spare:
+                spare -= more
+                kept[at] = replace(entry, ways=(entry.fixed[first],) * first + entry.fixed[first:])
+                break
+    return kept
+
+
+def _more(findings: Sequence[Finding], style: Style) -> list[str]:
+    """Return lines that count by outcome the findings that were left out."""
+    lines = []
+    for outcome in ("fail", "unknown", "warn"):
+        found = [finding for finding in findings if finding.outcome == outcome]
+        text = f"{of_checks(found, ' more')} (-v lists them): {counted(found)}"
+        lines += marked(outcome, text, style, LIST) if found else []
+    return lines
+
+
+def of_checks(findings: Sequence[Finding], more: str = "") -> str:
+    """Return how many findings there are of how many checks: "3 checks", "12 more findings of 3 checks"."""
+    ids = len({finding.id for finding in findings})
+    checks = f"check{'s' * (ids > 1)}"
+    return f"{ids}{more} {checks}" if ids == len(findings) else f"{len(findings)}{more} findings of {ids} {checks}"
