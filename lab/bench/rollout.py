@@ -34,6 +34,21 @@ def _play(boxes: Boxes, batch: int) -> None:
         "hosts": "all", "gather_facts": False, "become": False, "serial": [1, batch], "tasks": [proven]}]))
 
 
+def _played(argv: list[str], folder: str, variables: dict[str, str]) -> tuple[str, resource.struct_rusage]:
+    """What the play printed, and what it and its own processes used: the boxes' sshds are not among them."""
+    with tempfile.TemporaryFile("w+") as output:
+        with subprocess.Popen(argv, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=output,
+                              stderr=subprocess.STDOUT) as play:
+            _, status, used = os.wait4(play.pid, 0)
+            play.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        return output.read(), used
+
+
+def _seconds(used: resource.struct_rusage) -> float:
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--boxes", type=int, default=200)
@@ -54,18 +69,17 @@ def main() -> int:
         argv, variables = boxes.command("--forks", str(given.forks))
         with boxes.running():
             began, load = time.monotonic(), os.getloadavg()[0]
-            done = subprocess.run(argv, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, check=False)
+            said, node = _played(argv, folder, variables)
             wall = time.monotonic() - began
-        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    summary = done.stdout.partition("PLAY RECAP")[2].lstrip(" *")
+        every = resource.getrusage(resource.RUSAGE_CHILDREN)
+    summary = said.partition("PLAY RECAP")[2].lstrip(" *")
     failed = set(re.findall(r"(\w+)\s+: ok=\d+\s+changed=\d+\s+unreachable=\d+\s+failed=[1-9]", summary))
     batches = 1 + -(-(given.boxes - 1) // given.batch)
     alone = given.down * (batches - 1) + patience
     print(summary.strip())
     print(f"{given.boxes} boxes, batches of 1 and {given.batch}, {given.forks} forks, {given.down:g} s down: "
-          f"wall {wall:.0f} s, processor (with the sshds) {spent.ru_utime + spent.ru_stime:.0f} s, "
-          f"load before {load:.1f} on {os.cpu_count()} processors")
+          f"wall {wall:.0f} s, processor of the control node {_seconds(node):.0f} s, with the boxes' "
+          f"{_seconds(every):.0f} s, load before {load:.1f} on {len(os.sched_getaffinity(0))} processors")
     print(f"boots and batches alone: {alone:.0f} s; ratio {wall / alone:.2f}; failed: {' '.join(sorted(failed))}")
     return int(failed != {box.name for box in boxes.boxes if box.kind != COMES})
 
