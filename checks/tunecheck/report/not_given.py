@@ -1,9 +1,9 @@
-"""What an import leaves open because the text for it was not given, and which outputs to add."""
+"""What an import shows, what it leaves open because the text for it was not given, and which outputs to add."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..host.imported.outputs import output_for
@@ -11,10 +11,11 @@ from ..model.absence import Absence
 from ..model.command import opens_driver
 from ..model.finding import Finding
 from ..rules.context import Case
+from ..util.at_first_use import regex
 from ..util.text import some
-from .text_parts import counted
+from .text_parts import counted, nothing_wrong
 
-__all__ = ["NotGiven", "is_missing", "not_given", "tells_most"]
+__all__ = ["NotGiven", "calm_of_texts", "is_missing", "next_output", "not_given", "tells_most"]
 
 #: How many commands are named of those that would tell more.
 _NAMED = 3
@@ -22,6 +23,12 @@ _NAMED = 3
 _CHECKS = 8
 _RECORD = "sudo tunecheck record"
 _PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
+
+
+#: What a file for an output is not named by.
+_NO_NAME = regex(r"^(?:sudo|cat) +|[^A-Za-z0-9]+")
+#: A fix that is longer is not said again as the next step.
+_LONG = 100
 
 
 class NotGiven(NamedTuple):
@@ -82,3 +89,27 @@ def _registers_shown(case: Case, bdf: str) -> bool:
     topology = case.snapshot.topology
     device = topology.bridges.get(bdf) or next((each for each in topology.devices if each.bdf == bdf), None)
     return device is not None and device.express.known
+
+
+def calm_of_texts(case: Case, findings: Sequence[Finding], add: str = "") -> str:
+    """Return the sentence of a report that is unknown, and nothing worse: what the texts show, and that it holds no
+    fault. ``add``: the command whose output would tell most. "" for any other report."""
+    from .posted import seen  # start-up time
+
+    return nothing_wrong(findings, True, add, seen(case))
+
+
+def next_output(verb: str, case: Case, findings: Sequence[Finding]) -> tuple[str, Sequence[str]]:
+    """Return the next step where texts show no fault, and the commands in it: what a finding asks to measure or to take
+    anew, else the output that tells most; "" where nothing is asked for."""
+    for finding in findings:
+        fix = finding.remedy
+        if finding.outcome == "unknown" and fix and len(fix.commands) == 1 and not fix.as_root:
+            command = fix.commands[0].shown
+            step = fix.text if len(fix.text) <= _LONG else f"on the box: {command} ({finding.id} says why)"
+            return f"next: {step}", (command,)
+    add = tells_most(case, findings)
+    if not add:
+        return "", ()
+    ask, judge = f"{add} > {_NO_NAME.sub('-', add).strip('-')}.txt", f"tunecheck {verb} --from box/"
+    return f"next: on the box: {ask}; put it into a folder box/ with these texts; then: {judge}", (ask, judge)

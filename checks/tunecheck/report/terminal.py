@@ -8,7 +8,7 @@ from ..model.finding import Finding
 from ..rules.context import Case
 from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, worst_first
-from .not_given import is_missing, not_given, tells_most
+from .not_given import calm_of_texts, is_missing, not_given, tells_most
 from .sorts import Sorts, sort
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
@@ -68,7 +68,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text += [*before, *behind]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
-    calm = nothing_wrong(findings, imported, tells_most(case, findings) if imported else "")
+    calm = calm_of_texts(case, findings, tells_most(case, findings)) if imported else nothing_wrong(findings, False)
     return "\n".join([*text, "", *(wrap(calm, style.width) if calm else []),
                       *wrap(summary(case, findings), style.width)]) + "\n"
 

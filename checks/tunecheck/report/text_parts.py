@@ -144,18 +144,19 @@ def summary(case: Case, findings: list[Finding]) -> str:
     return counts_text(findings) + _why_nothing(case, findings)
 
 
-def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "") -> str:
-    """Return a sentence for a report that is unknown because evidence is missing: that nothing is wrong, and how much
-    was judged. ``add``: the command whose output would tell most. "" for any other report: nothing was judged, or
-    something failed."""
+def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "", seen: str = "") -> str:
+    """Return a sentence for a report that is unknown because evidence is missing: what was seen, that nothing is wrong,
+    and how much was judged. ``add``: the command whose output would tell most; ``seen``: the GPUs that an import shows.
+    "" for any other report: nothing was seen or judged, or something failed."""
     passed = sum(finding.outcome == "pass" for finding in findings)
     warned = sum(finding.outcome == "warn" for finding in findings)
-    if worst(findings) != "unknown" or not passed:
+    if worst(findings) != "unknown" or not (passed or (seen and any(each.outcome != "skip" for each in findings))):
         return ""
     where = "in what is here" if imported else "in what could be read"
-    judged = f"{passed} finding{'s' * (passed > 1)} passed"
+    judged = f"{passed} finding{'s' * (passed > 1)} passed" if passed else "nothing of it is enough for a pass"
     start = f"nothing wrong was found {where}: {judged}" if not warned else \
         f"no check failed {where}: {judged}, and {warned} {'warn' if warned > 1 else 'warns'}"
+    start = f"seen: {seen}; {start}" if seen else start
     if doubt := next((each.id for each in findings if each.code in IN_DOUBT), ""):
         return f"{start}; but first the texts have to fit together ({doubt})"
     return f"{start}; to judge more, add the output of {add}" if add else start
