@@ -16,7 +16,8 @@ from .style import Style, shown, with_fix
 from .tree import in_place_of_tree, matrix_lines, none_found, tree_lines
 
 __all__ = ["IN_DOUBT", "Again", "again", "commands_of", "counted", "counts_text", "cut_text", "earlier",
-           "finding_lines", "finding_text", "head", "nothing_wrong", "remedy_of", "skips", "summary", "whole_tables"]
+           "finding_lines", "finding_text", "head", "made_up_ports", "nothing_wrong",
+           "remedy_of", "skips", "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: Codes that say that the texts of an import do not fit together: what follows from them is in doubt.
@@ -61,7 +62,7 @@ def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
     if verb in ("topo", "preflight"):
         told = _posted(case, style.width)
         if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
-            lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
+            lines += [*tree_lines(case.snapshot.topology, style.unicode, made_up_ports(case)), ""]
         matrix = [] if in_place_of_tree(case.snapshot) else matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
         lines += told
@@ -75,6 +76,11 @@ def earlier(case: Case, style: Style) -> list[str]:
     from .history import history_lines
 
     return shown([*history_lines(case.snapshot.past), ""], style)
+
+
+def made_up_ports(case: Case) -> bool:
+    """Whether a hypervisor made the ports up, and no specification asks for their ACS: acs-redirect skips them."""
+    return bool(case.guest) and case.spec.acs.peer_redirect == "leave"
 
 
 def _measured(case: Case, width: int) -> list[str]:
