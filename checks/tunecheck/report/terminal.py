@@ -89,8 +89,8 @@ class _Fixes:
         if found is None:
             return None
         if fold is found[0]:
-            return f"(of all {len(found)}) {remedy_of(fold)}"
-        return f"as of {found[0].first.subject}" if found[0].first.subject else f"as of the first {fold.first.id}"
+            return f"{remedy_of(fold)} (this fix is for all {len(found)})"
+        return f"the same as for {found[0].first.subject or f'the first {fold.first.id}'}, above"
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:
