@@ -15,7 +15,7 @@ from ..model.absence import Absence
 from ..model.finding import Finding, Remedy
 from ..rules.check import Family
 from ..rules.context import Case
-from ..rules.index import CHECKS
+from ..rules.index import BY_ID, CHECKS
 from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, place, worst_first
 from .not_given import calm_of_texts, next_output, not_given
@@ -185,8 +185,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     long = height(fix_lines(whole, style, commands), style.width) if fix and briefly != whole else 0
 
     def sentences(most: int) -> list[str]:
-        return [line for row in rows
-                for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, most)]
+        return [line for row in rows for line in _sentence(row, style, most)]
 
     # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
     ways = [sentences(max(text, WHY_LINES) if text and fix and long <= most else text) for text, most in LIMITS]
@@ -195,6 +194,22 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
         return entry    # its short fix is the play, or as long as the whole one
     fixed = fix_lines(whole, style, commands)
     return replace(entry, fixed=tuple([*sentences(text), *fixed] for text, _ in LIMITS))
+
+
+def _sentence(row: Fold, style: Style, most: int) -> list[str]:
+    """Return what is wrong, in at most so many lines (0: any number). A warning that would end in " ..." is said in the
+    words of its code instead, where these fit: a whole sentence says more than the beginning of a longer one."""
+    finding, many = row.first, len(row.findings)
+    lines = marked(finding.outcome, finding_text(row, many), style, most)
+    if finding.outcome != "warn" or not most or len(marked(finding.outcome, finding_text(row, many), style)) <= most:
+        return lines
+    check = BY_ID.get(finding.id)
+    meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
+    for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
+        said = marked("warn", f"{finding.id}{f' ({many})' if many > 1 else ''}: {meaning}{subject}", style)
+        if meaning and len(said) <= most:
+            return said
+    return lines
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,
