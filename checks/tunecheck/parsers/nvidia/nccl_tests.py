@@ -15,7 +15,7 @@ START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+
 _RANK = regex(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,100}) device +(\d{1,4}) "
               r"\[(?:(?:([0-9a-f]{4,8}):)?(?:0x)?([0-9a-f]{2})(?::([0-9a-f]{2}))?)\] (\S.{0,80})$",
               re.MULTILINE | re.IGNORECASE)
-_NAME = regex(r"^# Collective test starting: (\w{1,40})", re.MULTILINE)
+_NAME = regex(r"^# Collective test starting: (\w{1,40}_perf(?:_\w{1,10})?)\b", re.MULTILINE)
 _FIGURE = r"(-?\d{1,12}(?:\.\d{1,4})?|N/A|nan|inf)"
 #: What counts wrong values: a number, or an error of versions before 2.13.
 _COUNT = r"(\d{1,12}|N/A|nan|inf|-?\d{1,3}(?:\.\d{1,6})?e[+-]?\d{1,3})"
@@ -25,6 +25,9 @@ ROW = regex(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-
 #: How a row begins: size, count and type.
 _BEGUN = regex(r"^ *\d{1,15} +\d{1,15} +(?:u?int|float|half|double|bfloat|f8|fp8|char)\w{0,8}(?: [^\n]*)?$",
                re.MULTILINE)
+#: A part of a row that a window of less than 37 columns broke: words and numbers alone, with a figure among them.
+_PIECE = regex(r"^(?=[^\n]{0,80}(?<![\w.])\d{1,12}\.\d{1,2}(?![\w.]))[ \t]*[-+\w./]{1,15}"
+               r"(?:[ \t]{1,20}[-+\w./]{1,15}){0,12}[ \t]*$", re.MULTILINE)
 _AVERAGE = regex(r"^# Avg bus bandwidth +: +(\d{1,6}(?:\.\d{1,6})?)", re.MULTILINE)
 _BOUNDS = regex(r"^# Out of bounds values : (\d{1,12}) (OK|FAILED)", re.MULTILINE)
 _MOST = 4096
@@ -54,10 +57,10 @@ class Row:
 
 @dataclass(frozen=True)
 class NcclTest:
-    """One run. ``name`` is "" where the version does not print it and the columns do not tell it.
-    ``bounds`` are the values out of bounds by the last line, None where that line is not there. ``failures``: the
-    errors that ended it. ``broken``: how many rows do not end, as a window breaks them. The text is ``cut`` where
-    nothing tells the end."""
+    """One run. ``name`` is "" where the version does not print it and the columns do not tell it. ``bounds`` are the
+    values out of bounds by the last line, None where that line is not there. ``failures``: the errors that ended it.
+    ``broken``: how many rows, or parts of them, do not end, as a window breaks them. The text is ``cut`` where nothing
+    tells the end."""
 
     name: str
     ranks: "Tuple[Rank, ...]"
@@ -105,7 +108,8 @@ def parse_nccl_tests(text: str) -> NcclTest:
     called = name.group(1) if name else "all_reduce_perf" if _sums_for_all(found_rows, len(ranks)) else ""
     return NcclTest(called, tuple(ranks), tuple(rows), _float(end.group(1)) if end else None,
                     int(bounds.group(1)) if bounds else None, failures(body),
-                    sum(ROW.match(line) is None for line in _BEGUN.findall(body)[:_MOST]))
+                    sum(ROW.match(line) is None for line in _BEGUN.findall(body)[:_MOST])
+                    or (0 if rows else len(_PIECE.findall(body)[:_MOST])))
 
 
 def _sums_for_all(rows: "List[re.Match[str]]", ranks: int) -> bool:

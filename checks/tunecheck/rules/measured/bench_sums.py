@@ -44,7 +44,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     name = test.name or "nccl-tests"
     ranks = len(test.ranks)
     large = max(test.rows, key=lambda row: row.size, default=None)
-    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}"
+    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}" if ranks else name
     if large and large.size >= 1 << 20:
         text += f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
     if test.wrong:
@@ -59,8 +59,8 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
                       "a run to its end", (name,), _FAILED)
         return
     if test.broken > 1:
-        yield Finding(check, "cut", name, "unknown", "behaviour", f"{text}: {test.broken} rows of its table are "
-                      "broken, as a narrow window does, so its figures cannot be told; give it as a file: "
+        yield Finding(check, "cut", name, "unknown", "behaviour", f"{text}: rows of its table are broken, as "
+                      "a narrow window does, so its figures cannot be told; give it as a file: "
                       f"{test.name or 'all_reduce_perf'} > nccl.txt", str(test.broken), "0", (name,))
         return
     known = _board(case, test)
