@@ -27,6 +27,8 @@ _PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
 
 #: What a file for an output is not named by.
 _NO_NAME = regex(r"^(?:sudo|cat) +|[^A-Za-z0-9]+")
+#: What lists all GPUs.
+_LISTS = "nvidia-smi -q"
 #: A fix that is longer is not said again as the next step.
 _LONG = 100
 
@@ -75,6 +77,11 @@ def tells_most(case: Case, findings: Iterable[Finding]) -> str:
     return asked.most_common(1)[0][0] if asked else ""
 
 
+def _named(command: str) -> str:
+    """Return a name for a file with the output of a command: "lspci-nnvvv.txt"."""
+    return f"{_NO_NAME.sub('-', command).strip('-')}.txt"
+
+
 def _command(case: Case, finding: Finding) -> str:
     """Return the command whose output tells the fact that the finding lacks; its source stands first in the evidence.
     "" where no text does."""
@@ -99,9 +106,14 @@ def calm_of_texts(case: Case, findings: Sequence[Finding], add: str = "") -> str
     return nothing_wrong(findings, True, add, seen(case))
 
 
-def next_output(verb: str, case: Case, findings: Sequence[Finding]) -> tuple[str, Sequence[str]]:
+def next_output(verb: str, case: Case, findings: Sequence[Finding], cut: bool) -> tuple[str, Sequence[str]]:
     """Return the next step where texts show no fault, and the commands in it: what a finding asks to measure or to take
-    anew, else the output that tells most; "" where nothing is asked for."""
+    anew, else the output that tells most; "" where nothing is asked for. ``cut``: the list of GPUs is not whole."""
+    judge = f"tunecheck {verb} --from box/"
+    if cut:
+        ask = f"{_LISTS} > {_named(_LISTS)}"
+        return f"next: on the box: {ask}; put it into a folder box/ in place of the one that is cut; then: {judge}", (
+            ask, judge)
     for finding in findings:
         fix = finding.remedy
         if finding.outcome == "unknown" and fix and len(fix.commands) == 1 and not fix.as_root:
@@ -111,5 +123,5 @@ def next_output(verb: str, case: Case, findings: Sequence[Finding]) -> tuple[str
     add = tells_most(case, findings)
     if not add:
         return "", ()
-    ask, judge = f"{add} > {_NO_NAME.sub('-', add).strip('-')}.txt", f"tunecheck {verb} --from box/"
+    ask = f"{add} > {_named(add)}"
     return f"next: on the box: {ask}; put it into a folder box/ with these texts; then: {judge}", (ask, judge)

@@ -250,7 +250,7 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, styl
     topology = case.snapshot.topology
     following, commands = _next(verb, findings, sorts, as_root, bool(topology.others and not topology.devices))
     if imported and not following and not topology.others:
-        following, commands = next_output(verb, case, sorts.here + sorts.missing)
+        following, commands = next_output(verb, case, sorts.here + sorts.missing, bool(sorts.gpus))
     return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
 
 

@@ -57,6 +57,17 @@ def test_a_healthy_board_is_told_what_was_seen_and_what_to_do_next(tmp_path: Pat
     assert "sudo " in " ".join(lines[following:]) or "nvidia-smi" in " ".join(lines[following:])
 
 
+@pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_report_that_is_cut_is_asked_for_anew(tmp_path: Path, part: float, ends: bool) -> None:
+    """Whether it ends too early, or its middle is missing."""
+    at = int(len(REPORT) * part)
+    lines, outcome = _screen(tmp_path, {"query": REPORT[:at] + ("\n...\n" + REPORT[at + 7000:] if ends else "")})
+    start = next(at for at, line in enumerate(lines) if line.startswith("next: "))
+    following = " ".join(" ".join(lines[start:]).split())
+    assert outcome == "unknown" and following.startswith("next: on the box: nvidia-smi -q > nvidia-smi-q.txt; ")
+
+
 def test_a_fault_comes_first_and_nothing_is_called_well(tmp_path: Path) -> None:
     lines, outcome = _screen(tmp_path, {"query": REPORT.replace("GPU Recovery Action                                : "
                                                                 "None", "GPU Recovery Action : Reset", 1)})
