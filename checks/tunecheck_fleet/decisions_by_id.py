@@ -98,7 +98,9 @@ def _why(cause: Cause) -> str:
     if cause.authority == "identity":
         return (f"{cause.id}: {cause.fact} can be one host's alone, which nobody can approve; mend it as its fix "
                 f"says, or waive it: {_waive(cause)}")
-    return (f"{cause.id}: {cause.fact} is asked for by the desired state; change box_spec in the inventory, or: "
+    # With a specification or without one: most checks ask for what holds of every box.
+    return (f"{cause.id}: {cause.fact} is what a check asks for, which nobody can approve; mend it as its fix says. "
+            f"Where the host's specification asks for it, change box_spec in the inventory. To let it be for a time: "
             f"{_waive(cause)}")
 
 

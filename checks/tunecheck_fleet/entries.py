@@ -25,8 +25,9 @@ class Entry:
     what: str = ""
 
 
-#: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
-_Key = tuple[str, int | None, str]
+#: Which facts of one host happened together: the host, since which audit, whether it was so when the host was first
+#: seen, and whether they count in the same way.
+_Key = tuple[str, int, bool, str]
 
 
 def entries(causes: Iterable[Cause]) -> list[Entry]:
@@ -39,17 +40,18 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
             # Of what is over it does not matter since when it was so.
             seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
             if seen is not None:
+                first = bool(seen and wave.since and wave.since.after is None)
                 for host in wave.hosts:
-                    together.setdefault((host, seen, _sort(cause)), []).append(index)
+                    together.setdefault((host, seen, first, _sort(cause)), []).append(index)
     follows: dict[int, dict[str, int]] = {}     # cause -> host -> the cause that leads it there
     names: dict[int, str] = {}
     # Mostly the same causes meet on many hosts.
-    folded: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
-    for (host, _, _), members in together.items():
+    folded: dict[tuple[bool, tuple[int, ...]], list[tuple[int, int, str]]] = {}
+    for (host, _, first, _), members in together.items():
         if len(members) > 1:
-            key = tuple(members)
+            key = first, tuple(members)
             if key not in folded:
-                folded[key] = list(_folded(ranked, members))
+                folded[key] = list(_folded(ranked, members, first))
             for follower, lead, what in folded[key]:
                 follows.setdefault(follower, {})[host] = lead
                 names[lead] = what
@@ -76,8 +78,9 @@ def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
             for index in sorted(alone, key=lambda index: (first[index], index))]
 
 
-def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[int, int, str]]:
-    """(what follows, what leads it, in a word) of causes that are of one host and one audit."""
+def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Iterable[tuple[int, int, str]]:
+    """(what follows, what leads it, in a word) of causes that are of one host and one audit. ``first``: of the first
+    that saw the host, so they came at any time before: a warning with another fix is then a thing of its own."""
     left, leading = list(members), set[int]()
     for fold in FOLDS:
         # What is not known may follow from something that happened; it does not say that it did.
@@ -89,7 +92,8 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int]) -> Iterable[tuple[i
             continue
         lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
-                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, fewer)]
+                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, fewer)
+                 and not (first and not fold.always and _apart(ranked[index], ranked[lead]))]
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]
         leading |= {lead} if after else set()
@@ -103,6 +107,11 @@ def _unread(ranked: Sequence[Cause], left: Sequence[int]) -> Iterable[tuple[int,
         if len(missing) > 1:
             lead = next((index for index in missing if ranked[index].fact == source.check), missing[0])
             yield from ((index, lead, source.what) for index in missing if index != lead)
+
+
+def _apart(cause: Cause, lead: Cause) -> bool:
+    """Whether it is a warning that the fix of the lead does not end."""
+    return cause.outcome == "warn" and bool(cause.remedy) and cause.remedy != lead.remedy
 
 
 def _fewer(cause: Cause, fold: Fold, count: int) -> bool:

@@ -2,6 +2,8 @@
 
 A rule names what leads, the best first, and what follows it on the same host since the same audit. The first rule that
 finds its lead there takes its followers; a lead may lead by several rules; what no rule takes is an entry of its own.
+Of what a host had when it was first seen nobody knows whether it came together: a warning with a fix of its own follows
+there only by a rule whose followers follow ``always``.
 Names are those of facts and of checks, as shell patterns.
 """
 
@@ -19,27 +21,28 @@ __all__ = ["FOLDS", "SOURCES", "Fold", "Source"]
 class Fold:
     """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, and nothing else: {x:8} ->
     {x:7}. "same": exactly as many as one of the leads does; "some": any number. Without a lead that counts fewer
-    nothing leads."""
+    nothing leads. ``always``: what follows can hardly have another reason."""
 
     what: str
     leads: tuple[str, ...]
     followers: tuple[str, ...]
     fewer: Literal["", "same", "some"] = ""
+    always: bool = False
 
 
 FOLDS = (
     # A machine that is another one, or says that it is: what it is called and who its boards are goes with that.
-    Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*")),
+    Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*"), always=True),
     # Every fact and check that counts something once per GPU says it again (accelerator-count, gpu-fallen-off).
-    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), "same"),
+    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), "same", always=True),
     # Of ports and pairs more go with it than one.
     Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"),
-         ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks"), "some"),
+         ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks"), "some", always=True),
     # What tells of it otherwise: a board that is listed and does not answer, and every check that asks for it.
     Fold("GPU lost", ("gpu.count", "accelerator-count", "gpu-fallen-off", "pcie.accelerators", "pcie.answers"),
          ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "nvml-answers", "driver-bound", "topo-*",
           "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*",
-          "gpu.recovery_action", "gpu.serials", "gpu.uuids", "xid", "aer-events", "uplink-*")),
+          "gpu.recovery_action", "gpu.serials", "gpu.uuids", "xid", "aer-events", "uplink-*"), always=True),
     # New boards: their VBIOS and limits come with them.
     Fold("GPU replaced", ("gpu.serials", "gpu.uuids"), ("gpu.uuids", "gpu.vbios", "gpu.power_*", "gpu.clock_*",
                                                         "gpu.temperature_*", "gpu.memory", "gpu.bar1")),

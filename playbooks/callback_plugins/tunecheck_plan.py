@@ -175,7 +175,7 @@ class CallbackModule(CallbackBase):
             box.holds_lock = task.args.get("state") == "held"
         if task.action.endswith("box_info") and not box.info:
             box.info = data
-        if data.get("changed") and task.get_name() not in box.changed:
+        if data.get("changed") and task.get_name() not in box.changed and not task.action.endswith("box_lock"):
             box.changed.append(task.get_name())
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
@@ -210,7 +210,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats):
         for name, box in sorted(self._boxes.items()):
             if box.kept_out:
-                self._show([f"{name}: {_REBOOTING if box.rebooting else ''}{self._step(name, box)}"])
+                self._show([f"{name}: {_REBOOTING if box.rebooting else ''}{self._step(name, box)}{self._done(box)}"])
             if context.CLIARGS.get("check") and self._frozen:
                 self._show(self._plan(name, box))
 
@@ -229,6 +229,14 @@ class CallbackModule(CallbackBase):
         port = str(variables.get("ansible_port") or "")
         return connecting.next_step(box.kept_out, str(variables.get("ansible_host") or name), user,
                                     port=int(port) if port.isdecimal() else None)
+
+    def _done(self, box):
+        """What is so on a box that Ansible lost, behind the next step; with --check the plan says it."""
+        if context.CLIARGS.get("check"):
+            return ""
+        verb = "undone" if os.path.basename(self._file) == "rollback.yml" else "changed"
+        return f". Nothing was {verb} on it" if not box.changed else (
+            f". It was lost in the middle; done before that: {'; '.join(box.changed)}. The same command again goes on")
 
     def _plan(self, name, box):
         if box.kept_out:

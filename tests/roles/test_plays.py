@@ -27,13 +27,32 @@ def play(tmp_path: Path, playbook: str, host: dict[str, object], *arguments: str
                           timeout=120, check=False)
 
 
-def test_an_unreachable_box_is_said_and_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("playbook", "verb"), [
+    ("site.yml", "changed"), ("playbooks/provision.yml", "changed"), ("playbooks/handoff.yml", "changed"),
+    ("playbooks/rollback.yml", "undone")])
+def test_an_unreachable_box_is_said_and_fails(tmp_path: Path, playbook: str, verb: str) -> None:
     # Port 9 (discard) of this machine: refused at once.
-    host = {"ansible_host": "127.0.0.1", "ansible_port": 9, "box_spec": {"profile": "lab"}}
-    done = play(tmp_path, "site.yml", host)
+    host = {"ansible_host": "127.0.0.1", "ansible_port": 9, "box_spec": {"profile": "lab"}, "inference_recipe": "x.yml"}
+    done = play(tmp_path, playbook, host)
     assert done.returncode == 4 and "UNREACHABLE" in done.stdout and "Connection refused" in done.stdout, done.stdout
     assert "changed=0" in done.stdout
-    assert "box: the machine answers, but no ssh server on this port" in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "box: the machine answers, but no ssh server on this port" in words
+    assert words.endswith(f"Nothing was {verb} on it"), words
+
+
+def test_a_box_that_is_lost_in_the_middle_is_told_what_was_done(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    (tmp_path / "rollback.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "become": False, "tasks": [
+            {"name": "Write a file", "copy": {"content": "x", "dest": str(made), "mode": "0600"},
+             "vars": {"ansible_connection": "local"}},
+            {"name": "Ask it", "ping": {}}]}]))
+    host = {"ansible_host": "127.0.0.1", "ansible_port": 9, "ansible_python_interpreter": sys.executable}
+    done = play(tmp_path, str(tmp_path / "rollback.yml"), host)
+    words = " ".join(done.stdout.split())
+    assert done.returncode == 4 and made.exists() and "Nothing was undone" not in words, words
+    assert "lost in the middle; done before that: Write a file. The same command again goes on" in words
 
 
 def test_a_mistyped_tag_is_said_and_known_tags_are_those_of_the_playbooks(tmp_path: Path) -> None:

@@ -20,6 +20,12 @@ def history_lines(found: Fact[Past]) -> list[str]:
     boots = [boot for boot in found.value.boots if boot.events]
     quiet = len(found.value.boots) - len(boots)
     number = len(found.value.boots)
+    if not number and not found.value.cut:
+        return ["Before this boot: there is no earlier boot in " + (
+            "the journal; journald keeps earlier boots where the folder /var/log/journal exists"
+            if found.source == "journalctl" else "these texts; add: sudo journalctl -k -b -1")]
+    if not boots and not found.value.cut:
+        return [f"Before this boot ({found.source}): {number} earlier boot{'s' * (number != 1)}, without an event"]
     lines = [f"Before this boot ({found.source}: {number} earlier boot{'s' * (number != 1)}, {quiet} without an event);"
              " nothing of it is judged as this boot's:"]
     for boot in boots:

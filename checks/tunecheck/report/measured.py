@@ -32,7 +32,8 @@ def p2p_ranges(found: Measured) -> list[str]:
     for title, cells, digits, worst in _tables(found):
         values = sorted(cells.values())
         weakest = worst(values)
-        where = ", ".join(f"GPU{a}->GPU{b}" for a, b in [pair for pair, value in cells.items() if value == weakest][:2])
+        least = [pair for pair, value in cells.items() if value == weakest]
+        where = ", ".join(f"GPU{a} to GPU{b}" for a, b in least[:2])
         span = _range(values, digits)
         middle = f"{values[len(values) // 2]:.{digits}f}"
         even = values[0] == values[-1]

@@ -1,9 +1,9 @@
-"""What an import leaves open because the text for it was not given, and which outputs to add."""
+"""What an import shows, what it leaves open because the text for it was not given, and which outputs to add."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..host.imported.outputs import output_for
@@ -11,10 +11,11 @@ from ..model.absence import Absence
 from ..model.command import opens_driver
 from ..model.finding import Finding
 from ..rules.context import Case
+from ..util.at_first_use import regex
 from ..util.text import some
-from .text_parts import counted
+from .text_parts import counted, nothing_wrong
 
-__all__ = ["NotGiven", "is_missing", "not_given", "tells_most"]
+__all__ = ["NotGiven", "calm_of_texts", "is_missing", "next_output", "not_given", "tells_most"]
 
 #: How many commands are named of those that would tell more.
 _NAMED = 3
@@ -22,6 +23,14 @@ _NAMED = 3
 _CHECKS = 8
 _RECORD = "sudo tunecheck record"
 _PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
+
+
+#: What a file for an output is not named by.
+_NO_NAME = regex(r"^(?:sudo|cat) +|[^A-Za-z0-9]+")
+#: What lists all GPUs.
+_LISTS = "nvidia-smi -q"
+#: A fix that is longer is not said again as the next step.
+_LONG = 100
 
 
 class NotGiven(NamedTuple):
@@ -68,6 +77,11 @@ def tells_most(case: Case, findings: Iterable[Finding]) -> str:
     return asked.most_common(1)[0][0] if asked else ""
 
 
+def _named(command: str) -> str:
+    """Return a name for a file with the output of a command: "lspci-nnvvv.txt"."""
+    return f"{_NO_NAME.sub('-', command).strip('-')}.txt"
+
+
 def _command(case: Case, finding: Finding) -> str:
     """Return the command whose output tells the fact that the finding lacks; its source stands first in the evidence.
     "" where no text does."""
@@ -82,3 +96,32 @@ def _registers_shown(case: Case, bdf: str) -> bool:
     topology = case.snapshot.topology
     device = topology.bridges.get(bdf) or next((each for each in topology.devices if each.bdf == bdf), None)
     return device is not None and device.express.known
+
+
+def calm_of_texts(case: Case, findings: Sequence[Finding], add: str = "") -> str:
+    """Return the sentence of a report that is unknown, and nothing worse: what the texts show, and that it holds no
+    fault. ``add``: the command whose output would tell most. "" for any other report."""
+    from .posted import seen  # start-up time
+
+    return nothing_wrong(findings, True, add, seen(case))
+
+
+def next_output(verb: str, case: Case, findings: Sequence[Finding], cut: bool) -> tuple[str, Sequence[str]]:
+    """Return the next step where texts show no fault, and the commands in it: what a finding asks to measure or to take
+    anew, else the output that tells most; "" where nothing is asked for. ``cut``: the list of GPUs is not whole."""
+    judge = f"tunecheck {verb} --from box/"
+    if cut:
+        ask = f"{_LISTS} > {_named(_LISTS)}"
+        return f"next: on the box: {ask}; put it into a folder box/ in place of the one that is cut; then: {judge}", (
+            ask, judge)
+    for finding in findings:
+        fix = finding.remedy
+        if finding.outcome == "unknown" and fix and len(fix.commands) == 1 and not fix.as_root:
+            command = fix.commands[0].shown
+            step = fix.text if len(fix.text) <= _LONG else f"on the box: {command} ({finding.id} says why)"
+            return f"next: {step}", (command,)
+    add = tells_most(case, findings)
+    if not add:
+        return "", ()
+    ask = f"{add} > {_named(add)}"
+    return f"next: on the box: {ask}; put it into a folder box/ with these texts; then: {judge}", (ask, judge)

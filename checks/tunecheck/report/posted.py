@@ -1,4 +1,5 @@
-"""The tables of an import that has no PCI tree, and what relations and letters mean."""
+"""The tables of an import that has no PCI tree, what relations and letters mean, and what an import
+shows, in one line."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..facts.posted import Channel
 from ..facts.snapshot import Snapshot
+from ..rules.context import Case
+from ..rules.nvidia.posted_gpus import counted_names, given_names, gpu_count, maybe_more
 from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
 from ..rules.pcie.smi_table import COSTS
 from ..util.text import and_more
 from .tree import in_place_of_tree, square
 
-__all__ = ["legend", "meanings", "posted_lines"]
+__all__ = ["legend", "meanings", "posted_lines", "seen"]
 
 Drawn = Callable[[int, Mapping[tuple[int, int], str], int], list[str]]
 
@@ -71,3 +74,31 @@ def legend(words: Iterable[str]) -> list[str]:
 def meanings(letters: Iterable[str]) -> list[str]:
     """Return one line for each letter that occurs: what it means."""
     return [f"{word} = {letter_meaning(word)}" for word in dict.fromkeys(letters)]
+
+
+def seen(case: Case) -> str:
+    """Return what the texts of an import show: ``8 x NVIDIA H100 80GB HBM3, NV18 between every pair, driver 580.65``.
+    "" where they show no GPU."""
+    count, names = gpu_count(case), given_names(case.snapshot)
+    if not count:
+        return ""
+    table, host = case.snapshot.posted.table.value, case.snapshot.host
+    part = maybe_more(case) or (table is not None and table.cut) or count in case.snapshot.posted.least.values()
+    least = "at least " if part else ""
+    # Names of fewer or more boards than there are would count them, too.
+    gpus = counted_names(names) if len(names) == count else f"{count} GPU{'s' * (count > 1)}"
+    version = host.driver.version.value if host is not None else None
+    joined = _joined(case.snapshot, count)
+    return ", ".join([f"{least}{gpus}", *([joined] if joined else []), *([f"driver {version}"] if version else [])])
+
+
+def _joined(snapshot: Snapshot, count: int) -> str:
+    """Return how the GPUs are joined, where that is known of every pair: ``NV18 between every pair``."""
+    table = snapshot.posted.table.value
+    words = [pair.relation.value or "" for pair in snapshot.topology.pairs]
+    if in_place_of_tree(snapshot) and table is not None and not table.cut:
+        words = list(table.relations.values())
+    kinds = [word for word in dict.fromkeys(words) if word.strip("?")]
+    if count < 2 or not kinds or not all(word.strip("?") for word in words):
+        return ""
+    return f"{kinds[0]} between every pair" if len(kinds) == 1 else f"{', '.join(kinds)} between pairs"

@@ -13,14 +13,16 @@ from dataclasses import replace
 
 from ..model.absence import Absence
 from ..model.finding import Finding, Remedy
+from ..rules.check import Family
 from ..rules.context import Case
+from ..rules.index import BY_ID, CHECKS
 from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, place, worst_first
-from .not_given import not_given, tells_most
+from .not_given import calm_of_texts, next_output, not_given
 from .screen_fit import LIMITS, LIST, WHY_LINES, Entry, fit, of_checks
 from .short_tables import short_tables
 from .sorts import Sorts, sort
-from .style import Style, fix_lines, height, marked, unbroken, wrap
+from .style import Style, fix_lines, height, marked, safe, unbroken, wrap
 from .text_parts import (
     IN_DOUBT,
     Again,
@@ -42,6 +44,9 @@ LINES, _COLUMNS = 60, 80
 _SMALL = 24
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
+#: Checks of what somebody measured, and how many of their passes are shown.
+_FIGURES = frozenset(check.id for check in CHECKS if check.of_posts and check.family is Family.MEASURED)
+_SHOWN = 6
 #: Why a fact is not there, behind "not known, ".
 _WHY = {
     Absence.NOT_PRESENT: "as what would tell is not there", Absence.NOT_SHOWN: "as no text shows it",
@@ -73,6 +78,9 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     before = earlier(case, style) if history else []
     # What was asked for comes on top. The shell's prompt takes a line.
     room = max(LINES * max(_COLUMNS, style.width) // style.width, style.rows - 1) + len(before)
+    # Of texts most is unknown for want of other texts: what they show comes first.
+    calm = calm_of_texts(case, findings) if imported else ""
+    before += [*wrap(safe(calm), style.width), ""] if calm else []
     whole = whole_tables(verb, case, style)
     as_root = again(verb, elsewhere)
     entries = [entry.ways[-1] for entry in _entries(as_root, case, sorts, style, by_cause=False)]
@@ -177,8 +185,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     long = height(fix_lines(whole, style, commands), style.width) if fix and briefly != whole else 0
 
     def sentences(most: int) -> list[str]:
-        return [line for row in rows
-                for line in marked(row.first.outcome, finding_text(row, len(row.findings)), style, most)]
+        return [line for row in rows for line in _sentence(row, style, most)]
 
     # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
     ways = [sentences(max(text, WHY_LINES) if text and fix and long <= most else text) for text, most in LIMITS]
@@ -187,6 +194,22 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
         return entry    # its short fix is the play, or as long as the whole one
     fixed = fix_lines(whole, style, commands)
     return replace(entry, fixed=tuple([*sentences(text), *fixed] for text, _ in LIMITS))
+
+
+def _sentence(row: Fold, style: Style, most: int) -> list[str]:
+    """Return what is wrong, in at most so many lines (0: any number). A warning that would end in " ..." is said in the
+    words of its code instead, where these fit: a whole sentence says more than the beginning of a longer one."""
+    finding, many = row.first, len(row.findings)
+    lines = marked(finding.outcome, finding_text(row, many), style, most)
+    if finding.outcome != "warn" or not most or len(marked(finding.outcome, finding_text(row, many), style)) <= most:
+        return lines
+    check = BY_ID.get(finding.id)
+    meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
+    for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
+        said = marked("warn", f"{finding.id}{f' ({many})' if many > 1 else ''}: {meaning}{subject}", style)
+        if meaning and len(said) <= most:
+            return said
+    return lines
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,
@@ -213,14 +236,21 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, styl
           as_root: Again, left_out: str = "") -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
-    lines = marked("pass", f"{_findings(passed)} (-v lists them)", style) if passed else []
+    # Who measured wants to see the figure, also where it is fine.
+    figures = [finding for finding in passed if finding.id in _FIGURES][:_SHOWN]
+    lines = [line for each in figures
+             for line in marked("pass", finding_text(Fold(each.text, (each,))), style, _LONGEST)]
+    more = len(passed) - len(figures)
+    lines += marked("pass", f"{more}{' more' * bool(figures)} finding{'s' * (more != 1)} (-v lists them)", style) \
+        if more else []
     lines += marked("skip", f"not judged: {_findings(skipped)} (-v says why)", style) if skipped else []
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
-    add = tells_most(case, findings) if imported else ""
-    if calm := nothing_wrong(findings, imported, add):
-        lines += unbroken(calm, (add,) if add else (), style.width, 0)
+    if not imported and (calm := nothing_wrong(findings, False)):
+        lines += wrap(calm, style.width)
     topology = case.snapshot.topology
     following, commands = _next(verb, findings, sorts, as_root, bool(topology.others and not topology.devices))
+    if imported and not following and not topology.others:
+        following, commands = next_output(verb, case, sorts.here + sorts.missing, bool(sorts.gpus))
     return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
 
 

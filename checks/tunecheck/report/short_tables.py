@@ -12,7 +12,7 @@ from .paths import short_path_lines
 from .posted import posted_lines
 from .short_tree import short_tree_lines
 from .style import Style, clipped, safe, wrap
-from .text_parts import head
+from .text_parts import head, made_up_ports
 from .tree import in_place_of_tree, square
 
 __all__ = ["short_tables"]
@@ -27,7 +27,7 @@ def short_tables(verb: str, case: Case, style: Style) -> list[str]:
     if verb in ("topo", "preflight"):
         snapshot = case.snapshot
         if snapshot.topology.accelerators.known or not snapshot.posted.anything:
-            blocks.append(short_tree_lines(snapshot.topology, style.unicode))
+            blocks.append(short_tree_lines(snapshot.topology, style.unicode, made_up_ports(case)))
         matrix = [] if in_place_of_tree(snapshot) else _matrix(snapshot.topology, style.width)
         blocks += [matrix, _posted(case, style.width), short_path_lines(snapshot)]
     lines = [*_fitted(head(verb, case), style), ""]

@@ -18,14 +18,14 @@ _CHAIN = 3
 _IDLE = "Gen1 of Gen5: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
 
 
-def short_tree_lines(topology: Topology, unicode: bool) -> list[str]:
+def short_tree_lines(topology: Topology, unicode: bool, made_up: bool = False) -> list[str]:
     """Return one line for GPUs that have the same model, link and kind of way up, and one for each branch between.
     Ports on the way are counted; those that redirect, whose ACS cannot be read, or whose link is another than the GPU's
-    are named."""
+    are named. ``made_up``: the ports are those of a hypervisor, whose ACS turns no traffic."""
     if not topology.devices:
         found = topology.accelerators
         return [none_found(topology) if found.known else f"PCI devices not known: {found.why()}"]
-    tree = _Tree(topology, unicode)
+    tree = _Tree(topology, unicode, made_up)
     models = set(topology.names)
     top = [f"{len(topology.devices)} x {topology.names[0]}"] if len(models) == 1 else []
     lines = list(tree.draw(tree.roots, "", (), len(models) > 1, top=True))
@@ -34,7 +34,8 @@ def short_tree_lines(topology: Topology, unicode: bool) -> list[str]:
 
 
 class _Tree:
-    def __init__(self, topology: Topology, unicode: bool) -> None:
+    def __init__(self, topology: Topology, unicode: bool, made_up: bool) -> None:
+        self.made_up = made_up
         self.shown, self.children, self.roots = grown(topology)
         self.names = {device.bdf: name for device, name in zip(topology.devices, topology.names, strict=True)}
         self.numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
@@ -66,7 +67,8 @@ class _Tree:
         device = self.shown.get(node)
         if device is None:
             return ()
-        return (self.names.get(node, device.ids), link_text(device), "" if node in self.numbers else acs_text(device))
+        return (self.names.get(node, device.ids), link_text(device), "" if node in self.numbers else
+                acs_text(device, self.made_up))
 
     def _chain(self, node: str) -> tuple[list[str], list[str]]:
         """Return the ports from ``node`` down to the first branch or GPU, and what is below it."""
@@ -120,18 +122,21 @@ class _Tree:
         """Yield what is odd about ports on the way: of one GPU by their address, of several by their number."""
         seen: dict[str, list[str]] = {}
         for port in ports:
-            if text := _port_remark(self.shown[port], link):
+            if text := self._remark(port, link):
                 seen.setdefault(text, []).append(port)
         for text, which in seen.items():
             many = "" if len(which) == len(ports) == 1 else "all " if len(which) == len(ports) else f"{len(which)} "
             yield f"{', '.join(which)} {text}" if addresses else f"{many}{text}"
+
+    def _remark(self, port: str, link: str) -> str:
+        return _port_remark(self.shown[port], link, not self.made_up)
 
     def _way(self, chain: list[str]) -> str:
         """Return a chain as text: ``pci0000:00 > 0000:00:01.1 (ACS 0x001d redirects) > 0000:01:00.0 x16 Gen5``, with
         the link of the last one. Of a long chain the first and the last ports are named, and those that are odd."""
         ports = [port for port in chain if port in self.shown]
         link = _link(self.shown[ports[-1]]) if ports else ""
-        remarks = {port: _port_remark(self.shown[port], link) for port in ports}
+        remarks = {port: self._remark(port, link) for port in ports}
         parts, hidden = [], 0
         for index, node in enumerate(chain):
             if len(chain) <= _CHAIN or index < _CHAIN - 1 or index == len(chain) - 1 or remarks.get(node):
@@ -148,11 +153,11 @@ def _link(device: Device) -> str:
     return link_text(device, "Gen{} of Gen{}").strip()
 
 
-def _port_remark(device: Device, link: str) -> str:
+def _port_remark(device: Device, link: str, real: bool) -> str:
     """Return what is odd about a port: a link other than the GPU's, and ACS that stops or turns traffic between GPUs.
     "" for nothing."""
     acs = device.acs
-    loud = not acs.known or (acs.value is not None and acs.value.redirects)
+    loud = real and (not acs.known or (acs.value is not None and acs.value.redirects))
     own = _link(device)
     return " ".join(part for part in (own if own != link else "", acs_text(device) if loud else "") if part)
 

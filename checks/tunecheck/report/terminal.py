@@ -8,7 +8,7 @@ from ..model.finding import Finding
 from ..rules.context import Case
 from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, worst_first
-from .not_given import is_missing, not_given, tells_most
+from .not_given import calm_of_texts, is_missing, not_given, tells_most
 from .sorts import Sorts, sort
 from .style import Style, marked, safe, with_fix, wrap
 from .text_parts import (
@@ -68,7 +68,7 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
     text += [*before, *behind]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
-    calm = nothing_wrong(findings, imported, tells_most(case, findings) if imported else "")
+    calm = calm_of_texts(case, findings, tells_most(case, findings)) if imported else nothing_wrong(findings, False)
     return "\n".join([*text, "", *(wrap(calm, style.width) if calm else []),
                       *wrap(summary(case, findings), style.width)]) + "\n"
 
@@ -89,8 +89,8 @@ class _Fixes:
         if found is None:
             return None
         if fold is found[0]:
-            return f"(of all {len(found)}) {remedy_of(fold)}"
-        return f"as of {found[0].first.subject}" if found[0].first.subject else f"as of the first {fold.first.id}"
+            return f"{remedy_of(fold)} (this fix is for all {len(found)})"
+        return f"the same as for {found[0].first.subject or f'the first {fold.first.id}'}, above"
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:

@@ -16,7 +16,8 @@ from .style import Style, shown, with_fix
 from .tree import in_place_of_tree, matrix_lines, none_found, tree_lines
 
 __all__ = ["IN_DOUBT", "Again", "again", "commands_of", "counted", "counts_text", "cut_text", "earlier",
-           "finding_lines", "finding_text", "head", "nothing_wrong", "remedy_of", "skips", "summary", "whole_tables"]
+           "finding_lines", "finding_text", "head", "made_up_ports", "nothing_wrong",
+           "remedy_of", "skips", "summary", "whole_tables"]
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: Codes that say that the texts of an import do not fit together: what follows from them is in doubt.
@@ -61,7 +62,7 @@ def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
     if verb in ("topo", "preflight"):
         told = _posted(case, style.width)
         if case.snapshot.topology.accelerators.known or not case.snapshot.posted.anything:
-            lines += [*tree_lines(case.snapshot.topology, style.unicode), ""]
+            lines += [*tree_lines(case.snapshot.topology, style.unicode, made_up_ports(case)), ""]
         matrix = [] if in_place_of_tree(case.snapshot) else matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
         lines += told
@@ -75,6 +76,11 @@ def earlier(case: Case, style: Style) -> list[str]:
     from .history import history_lines
 
     return shown([*history_lines(case.snapshot.past), ""], style)
+
+
+def made_up_ports(case: Case) -> bool:
+    """Whether a hypervisor made the ports up, and no specification asks for their ACS: acs-redirect skips them."""
+    return bool(case.guest) and case.spec.acs.peer_redirect == "leave"
 
 
 def _measured(case: Case, width: int) -> list[str]:
@@ -144,18 +150,19 @@ def summary(case: Case, findings: list[Finding]) -> str:
     return counts_text(findings) + _why_nothing(case, findings)
 
 
-def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "") -> str:
-    """Return a sentence for a report that is unknown because evidence is missing: that nothing is wrong, and how much
-    was judged. ``add``: the command whose output would tell most. "" for any other report: nothing was judged, or
-    something failed."""
+def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "", seen: str = "") -> str:
+    """Return a sentence for a report that is unknown because evidence is missing: what was seen, that nothing is wrong,
+    and how much was judged. ``add``: the command whose output would tell most; ``seen``: the GPUs that an import shows.
+    "" for any other report: nothing was seen or judged, or something failed."""
     passed = sum(finding.outcome == "pass" for finding in findings)
     warned = sum(finding.outcome == "warn" for finding in findings)
-    if worst(findings) != "unknown" or not passed:
+    if worst(findings) != "unknown" or not (passed or (seen and any(each.outcome != "skip" for each in findings))):
         return ""
     where = "in what is here" if imported else "in what could be read"
-    judged = f"{passed} finding{'s' * (passed > 1)} passed"
+    judged = f"{passed} finding{'s' * (passed > 1)} passed" if passed else "nothing of it is enough for a pass"
     start = f"nothing wrong was found {where}: {judged}" if not warned else \
         f"no check failed {where}: {judged}, and {warned} {'warn' if warned > 1 else 'warns'}"
+    start = f"seen: {seen}; {start}" if seen else start
     if doubt := next((each.id for each in findings if each.code in IN_DOUBT), ""):
         return f"{start}; but first the texts have to fit together ({doubt})"
     return f"{start}; to judge more, add the output of {add}" if add else start

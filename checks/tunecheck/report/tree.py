@@ -18,15 +18,16 @@ DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
 _IDLE = "now / at most: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
 
 
-def tree_lines(topology: Topology, unicode: bool) -> list[str]:
-    """Return one line per device, from each host bridge down to the accelerators."""
+def tree_lines(topology: Topology, unicode: bool, made_up: bool = False) -> list[str]:
+    """Return one line per device, from each host bridge down to the accelerators. ``made_up``: the ports are those of a
+    hypervisor, whose ACS turns no traffic."""
     if not topology.devices:
         found = topology.accelerators
         return [none_found(topology) if found.known else f"PCI devices not known: {found.why()}"]
     shown, children, roots = grown(topology)
     numbers = {device.bdf: index for index, device in enumerate(topology.devices)}
     lines = [line for root in roots
-             for line in (root, *_below(root, "", children, shown, numbers, topology.names, DRAWN[unicode]))]
+             for line in (root, *_below(root, "", children, shown, numbers, topology.names, DRAWN[unicode], made_up))]
     return [*lines, *([_IDLE] if any(idle(device) for device in shown.values()) else []), *besides(topology)]
 
 
@@ -58,7 +59,8 @@ def grown(topology: Topology) -> tuple[dict[str, Device], dict[str, list[str]], 
 
 
 def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict[str, Device],
-           numbers: dict[str, int], names: tuple[str, ...], drawn: tuple[str, str, str]) -> list[str]:
+           numbers: dict[str, int], names: tuple[str, ...], drawn: tuple[str, str, str],
+           made_up: bool) -> list[str]:
     branch, last, through = drawn
     below = sorted(children.get(parent, ()), key=bdf_key)
     lines = []
@@ -68,11 +70,12 @@ def _below(parent: str, indent: str, children: dict[str, list[str]], shown: dict
         if bdf in numbers:
             text = f"GPU{numbers[bdf]} {bdf} {names[numbers[bdf]]}{link_text(device)}"
         else:
-            text = f"{bdf} {device.ids}{link_text(device)} {acs_text(device)}"
+            text = f"{bdf} {device.ids}{link_text(device)} {acs_text(device, made_up)}"
         lines.append(f"{indent}{last if end else branch}{text}")
         # A device that is its own parent in a damaged recording must not loop; paths have no repeats.
         if bdf != parent and len(indent) < 120:
-            lines += _below(bdf, indent + ("   " if end else through), children, shown, numbers, names, drawn)
+            lines += _below(bdf, indent + ("   " if end else through), children, shown, numbers, names, drawn,
+                            made_up)
     return lines
 
 
@@ -97,8 +100,11 @@ def idle(device: Device) -> bool:
     return bool(device.link.width.value and now and top and now < top)
 
 
-def acs_text(device: Device) -> str:
-    """Return the ACS state of a device as text: "ACS 0x001d redirects", "no ACS"."""
+def acs_text(device: Device, made_up: bool = False) -> str:
+    """Return the ACS state of a device as text: "ACS 0x001d redirects", "no ACS"; "virtual port" of one
+    that a hypervisor ``made_up``, as it turns no traffic."""
+    if made_up:
+        return "virtual port"
     if device.acs.absence is Absence.NOT_IN_IMPORT:
         return "ACS ?"      # of every port alike: the line of what to add says why, once
     if not device.acs.known:

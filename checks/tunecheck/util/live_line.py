@@ -21,11 +21,14 @@ class LiveLine:
         self._there = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._shown = False
 
-    def show(self, text: str) -> None:
-        """Replace the line; what does not fit is cut off, because a line that wraps cannot be erased."""
+    def show(self, text: str, *shorter: str) -> None:
+        """Replace the line by the first of these texts that fits. Where none does, the last one is cut off: a line that
+        wraps cannot be erased."""
         if self._ready():
-            plain = "".join(char if " " <= char <= "~" else "?" for char in text)
-            self._write(f"{_ERASE}{plain[:max(0, _columns(self._stream) - 1)]}")
+            room = max(0, _columns(self._stream) - 1)
+            fits = next((each for each in (text, *shorter) if len(each) <= room), (text, *shorter)[-1])
+            plain = "".join(char if " " <= char <= "~" else "?" for char in fits)
+            self._write(f"{_ERASE}{plain[:room]}")
             self._shown = True
 
     def erase(self) -> None:

@@ -33,17 +33,20 @@ class Progress:
         """Leave the terminal as it was."""
         self._line.erase()
 
-    def text(self) -> str:
-        """``audit: 180 done, 3 failed (2 unreachable, 1 timeout), 17 left``."""
+    def texts(self) -> tuple[str, ...]:
+        """Return the line, and shorter ones for where it does not fit: ``audit: 180 done, 3 failed (2 unreachable,
+        1 timeout), 17 left; Ctrl-C keeps what came``."""
         if self._doing:
-            return self._doing
+            return (self._doing,)
         failed = {status: count for status, count in self._counts.items() if status not in ("ok", "partial")}
         why = ", ".join(f"{count} {status}" for status, count in sorted(failed.items()))
         lost = sum(failed.values())
         left = self._asked - self._counts.total()
-        return (f"audit: {self._counts.total() - lost} done, {lost} failed{f' ({why})' if why else ''}, {left} left; "
-                "Ctrl-C keeps what came")
+        done = f"audit: {self._counts.total() - lost} done, {lost} failed"
+        reasons = f" ({why})" if why else ""
+        return (f"{done}{reasons}, {left} left; Ctrl-C keeps what came", f"{done}{reasons}, {left} left",
+                f"{done}, {left} left; Ctrl-C keeps what came", f"{done}, {left} left")
 
     def _show(self) -> None:
         self._shown = time.monotonic()
-        self._line.show(self.text())
+        self._line.show(*self.texts())

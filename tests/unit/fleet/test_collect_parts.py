@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -25,7 +25,7 @@ from tunecheck_fleet.collect.progress import Progress
 from tunecheck_fleet.collect.project import lay_out
 from tunecheck_fleet.collect.protocol import one_line, unframed
 from tunecheck_fleet.collect.ship import LOADER, collector, with_snapshot
-from tunecheck_fleet.model import Answer
+from tunecheck_fleet.model import Answer, Status
 
 
 def framed(content: bytes, end: bytes = b"\n#end  rc=0 \n", nonce: str = "abc") -> str:
@@ -107,13 +107,27 @@ def test_progress() -> None:
     progress = Progress(5)
     for name, status in (("a", "ok"), ("b", "timeout"), ("c", "unreachable")):
         progress.took(Answer(name, "g", status))
-    assert progress.text().startswith("audit: 1 done, 2 failed (1 timeout, 1 unreachable), 2 left;")
+    assert progress.texts()[0].startswith("audit: 1 done, 2 failed (1 timeout, 1 unreachable), 2 left;")
     progress.done()
 
 
 def test_of_a_box_that_is_only_read_no_audit_is_shown_and_nothing_is_said_to_be_kept() -> None:
     progress = Progress(1, doing="init: reading 192.0.2.1 over ssh")
-    assert progress.text() == "init: reading 192.0.2.1 over ssh"
+    assert progress.texts() == ("init: reading 192.0.2.1 over ssh",)
+
+
+@pytest.mark.parametrize("statuses", [[], ["unreachable"], ["unreachable", "timeout"], list(get_args(Status))])
+@pytest.mark.parametrize("each", [1, 2_000])
+def test_the_line_of_an_audit_fits_into_80_columns(statuses: list[Status], each: int) -> None:
+    """Whatever fails; the reasons stand in it where there is room, then what Ctrl-C does."""
+    progress = Progress(40_000)
+    for number in range(each):
+        for status in statuses:
+            progress.took(Answer(f"{status}-{number}", "g", status))
+    texts = progress.texts()
+    assert list(map(len, texts)) == sorted(map(len, texts), reverse=True) or len(texts[1]) < len(texts[2])
+    fits = next(text for text in texts if len(text) < 80)
+    assert re.fullmatch(r"audit: \d+ done, \d+ failed( \([^()]+\))?, \d+ left(; Ctrl-C keeps what came)?", fits)
 
 
 

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
-from tests.unit.fleet.reports import cause
+from tests.unit.fleet.reports import cause, since
 
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.entries import entries
-from tunecheck_fleet.fleet_report import Cause
+from tunecheck_fleet.fleet_report import Cause, Wave
 from tunecheck_fleet.folds import FOLDS
 
 #: What only says that something was not read, of every check: no kernel log, no list of GPUs, no permission.
@@ -59,3 +59,37 @@ def _facts(**more: Any) -> list[Cause]:
 def test_fewer_gpus_that_were_counted_are_lost_ones() -> None:
     (found,) = entries(_facts())
     assert found.what == "GPU lost"
+
+
+def _warned(lead: str, follower: str, remedy: str, after: bool) -> list[tuple[str, list[str]]]:
+    found = [cause(fact=fact, outcome="warn", code="x", subject=fact, hosts=("a",), id=fact, remedy=fix, standing=True,
+                   since=since() if after else since(365, None))
+             for fact, fix in ((lead, "mend the first"), (follower, remedy))]
+    return [(each.lead.fact, [more.fact for more in each.more]) for each in entries(found)]
+
+
+_IDS = [check.id for check in CHECKS]
+_CHECKED = [(fold, lead, follower) for fold in FOLDS for lead in fold.leads for follower in _IDS
+            if lead in _IDS and lead != follower and not fold.fewer
+            and any(fnmatchcase(follower, pattern) for pattern in fold.followers)
+            and not any(fnmatchcase(follower, pattern) for pattern in fold.leads)]
+
+
+@pytest.mark.parametrize(("fold", "lead", "follower"), _CHECKED, ids=lambda each: getattr(each, "what", each))
+def test_a_warning_with_a_fix_of_its_own_did_not_come_with_another_before_the_host_was_seen(
+        fold: Any, lead: str, follower: str) -> None:
+    """Of every rule: it keeps its line and its fix there. With the same fix, or since a later audit, it follows."""
+    one, own = [(lead, [follower])], {(lead, ()), (follower, ())}
+    assert _warned(lead, follower, "another fix", after=True) == one
+    assert _warned(lead, follower, "mend the first", after=False) == one
+    found = _warned(lead, follower, "another fix", after=False)
+    assert found == one if fold.always else {(fact, tuple(more)) for fact, more in found} == own
+
+
+def test_on_hosts_of_both_kinds_it_is_an_entry_where_the_host_was_first_seen() -> None:
+    found = [cause(fact=fact, outcome="warn", code="x", subject=fact, hosts=("a", "b"), id=fact, remedy=f"mend {fact}",
+                   standing=True, since=since(), waves=(Wave(since(365, None), ("a",), "new"),
+                                                        Wave(since(), ("b",), "new")))
+             for fact in ("cpu-lost", "numa-balancing")]
+    assert [(each.lead.fact, each.lead.hosts, [more.hosts for more in each.more]) for each in entries(found)] == [
+        ("cpu-lost", ("a", "b"), [("b",)]), ("numa-balancing", ("a",), [])]

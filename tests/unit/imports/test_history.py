@@ -8,6 +8,7 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from tests.unit.facts.trees import full, switch
 from tests.unit.imports.test_bug_report import REPORT
 from tests.unit.imports.test_import import LOG, folder, run
@@ -51,6 +52,20 @@ def test_earlier_boots_has_a_code_for_each_history() -> None:
                              (Past((quiet, panicked)), "warn", "gpu-events")):
         finding = judged(replace(snapshot, past=known(past, "journalctl")), "earlier-boots")
         assert (finding.outcome, finding.code) == (kind, code)
+
+
+@pytest.mark.parametrize("source", ["journalctl", "texts of earlier boots"])
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("boots", [0, 1, 2])
+@pytest.mark.parametrize("events", [0, 1])
+def test_a_history_without_anything_in_it_is_a_sentence_and_no_heading(source: str, cut: bool, boots: int, events: int
+                                                                     ) -> None:
+    boot = PastBoot("a", "", "", 1, (PastEvent("panic", "", 0, 1, "", "", "Kernel panic"),) * events)
+    lines = history_lines(known(Past((boot,) * boots, cut), source))
+    assert lines[0].startswith("Before this boot")
+    assert lines[0].endswith(":") is (len(lines) > 1) and (len(lines) > 1 or not (boots and events))
+    if not boots and not cut:
+        assert ("/var/log/journal" in lines[0]) is (source == "journalctl")
 
 
 def test_a_bug_report_tells_of_its_earlier_boots(tmp_path: Path) -> None:

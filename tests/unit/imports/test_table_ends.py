@@ -11,8 +11,12 @@ from tests.unit.imports.smi_texts import row
 from tests.unit.imports.test_line_ends import fold, said
 
 from tunecheck.errors import UsageError
+from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.line_ends import mended
+from tunecheck.host.imported.machine import load_import
 from tunecheck.parsers.nvidia.nccl_tests import parse_nccl_tests
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _EDGE = "+" + "-" * 89 + "+\n"
 _INNER = "+" + "-" * 41 + "+" + "-" * 24 + "+" + "-" * 22 + "+\n"
@@ -130,3 +134,15 @@ def test_rows_that_show_how_often_each_size_ran_are_read() -> None:
 
 def test_a_text_that_ends_within_a_table_is_joined_as_far_as_it_goes() -> None:
     assert mended(fold(SMI, "-w", "80")[:1500]).text.startswith(SMI[:1200])
+
+
+@pytest.mark.parametrize("way", ["-w", "-sw"])
+@pytest.mark.parametrize("width", range(20, 50))
+@pytest.mark.parametrize("name", ["nccl", "wrong", "iters"])
+def test_rows_in_a_window_that_is_too_narrow_are_told_as_broken(tmp_path: Path, name: str, width: int, way: str
+                                                               ) -> None:
+    """In no width it is called a table that nothing can be compared with, nor one of messages that are too small."""
+    (tmp_path / "nccl.txt").write_text(fold(TEXTS[name], way, str(width)))
+    case = Case(gather(load_import(str(tmp_path)), None, True))
+    found = [each for each in judge(case, "preflight") if each.id == "bench-figures"]
+    assert [(each.outcome, each.code) for each in found] == [("unknown", "cut")], found

@@ -57,9 +57,21 @@ def test_prose_that_names_an_engine_or_quotes_it_is_no_log_of_it(text: str) -> N
     assert "engine log" not in list(kinds(text))
 
 
-def test_a_page_given_by_mistake_is_refused() -> None:
-    with refused(Damage.TOO_LITTLE, "README.md"):
-        load_import(str(_ROOT / "README.md"))
+@pytest.mark.parametrize("page", _PAGES, ids=lambda path: str(path.relative_to(_ROOT)))
+def test_a_page_given_by_mistake_is_refused_as_a_document(page: Path) -> None:
+    with refused(Damage.TOO_LITTLE, page.name) as told:
+        load_import(str(page))
+    assert "a document" in str(told.value) and "sudo dmesg" in str(told.value)
+
+
+@pytest.mark.parametrize("text", [
+    "# what I did\nIt ends with Xid 79.\n", "Xid 79, see [here](https://example.org) and `dmesg`\n",
+    "## Problem\n\n`nvidia-smi` says Xid 79\n"])
+def test_a_note_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "note").write_text(text)
+    with refused(Damage.TOO_LITTLE, "note") as told:
+        load_import(str(tmp_path / "note"))
+    assert "a document" not in str(told.value) and 'tunecheck explain "Xid 79"' in str(told.value)
 
 
 @pytest.mark.parametrize("line", [

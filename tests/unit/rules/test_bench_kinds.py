@@ -35,9 +35,12 @@ def _told(path: Path, text: str) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("kind", "other", "words"), [("write", "read", "writes"), ("read", "write", "reads")])
 def test_the_kind_whose_other_direction_is_missing_is_named(kind: str, other: str, words: str, tmp_path: Path) -> None:
-    texts = [text for *_, text in _told(tmp_path / "a", _table(kind, True, 28.0) + _table(other, False, 27.1))]
-    assert f"nvbandwidth ({kind}), 28.0 both ways: one way of {words} is not in the text" in texts
-    assert not any("only " in text for text in texts)
+    (tmp_path / "a").write_text(HEAD + _table(kind, True, 28.0) + _table(other, False, 27.1))
+    case = Case(gather(load_import(str(tmp_path / "a")), None, True))
+    (found,) = (each for each in judge(case, "preflight") if each.code == "one-direction")
+    assert found.text.startswith(f"nvbandwidth ({kind}): 28.0 GB/s both ways; the table of one direction of {words} ")
+    assert found.remedy is not None
+    assert [each.shown for each in found.remedy.commands] == [f"nvbandwidth -t device_to_device_memcpy_{kind}_ce"]
 
 
 @pytest.mark.parametrize(("kinds", "count"), [(("write", "read"), 2), (("write",), 1), (("read",), 1)])

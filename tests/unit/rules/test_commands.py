@@ -223,10 +223,10 @@ def test_what_is_typed_is_written_in_the_rule() -> None:
 
 #: What the commands of remedies begin with, "sudo" left aside. A new one is written here, and so looked for in prose.
 PROGRAMS = {
-    "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dmesg", "dnf", "dracut", "find", "grep",
-    "grubby", "ibstat", "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil", "nvidia-ctk",
-    "nvidia-modprobe", "nvidia-smi", "ps", "rdma", "setpci", "sh", "sysctl", "systemctl", "tail", "tunecheck",
-    "update-grub", "update-initramfs"}
+    "all_reduce_perf", "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dmesg", "dnf", "dracut",
+    "find", "grep", "grubby", "ibstat", "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil",
+    "nvbandwidth", "nvidia-ctk", "nvidia-modprobe", "nvidia-smi", "p2pBandwidthLatencyTest", "ps", "rdma", "setpci",
+    "sh", "sysctl", "systemctl", "tail", "tunecheck", "update-grub", "update-initramfs"}
 #: A program with an argument, as it stands in a sentence.
 COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'apt', 'apt-get'}))})"
                      r"(?: -{1,2}[\w-]+| (?:status|show|topo|explain|p2p|preflight|record|generate)\b)")

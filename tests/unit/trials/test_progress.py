@@ -67,6 +67,15 @@ def test_a_line_is_replaced_cut_and_erased(terminal: Terminal) -> None:
     assert terminal.text() == f"{ERASE}one{ERASE}012345678{ERASE}"
 
 
+def test_the_longest_text_that_fits_is_shown_whole(terminal: Terminal) -> None:
+    with open(terminal.theirs, "w", closefd=False) as stream:
+        line = LiveLine(stream)
+        for width in (40, 11, 8, 3):
+            terminal.width(width)
+            line.show("one, two, three", "one, two", "one")
+    assert terminal.text() == f"{ERASE}one, two, three{ERASE}one, two{ERASE}one{ERASE}on"
+
+
 def test_a_stopped_terminal_is_not_waited_for(terminal: Terminal) -> None:
     with open(terminal.theirs, "w", closefd=False) as stream:
         line = LiveLine(stream)
@@ -91,7 +100,7 @@ def test_what_the_line_says() -> None:
     lines: list[str] = []
 
     class Kept(LiveLine):
-        def show(self, text: str) -> None:
+        def show(self, text: str, *_: str) -> None:
             lines.append(text)
 
     ticks = iter([10.0, 10.4, 22.0, 22.0, 34.0, 40.0, 40.0])

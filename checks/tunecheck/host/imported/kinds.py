@@ -65,6 +65,11 @@ _PATTERNS = (
     ("/proc/swaps", regex(r"\AFilename\s+Type\s+Size\s+Used\s+Priority\s*$", re.MULTILINE)),
 )
 
+#: Marks of a document in Markdown: headings, links, fences, rules of tables, lists and rows with code. A note or a
+#: post has fewer.
+_MARKDOWN = regex(r"\A# [A-Z]|^#{2,6} \S|^(?:[-*|]|\d{1,2}\.) [^\n`]{0,400}`[^`\n]{1,200}`"
+                  r"|\]\((?:https?:|[\w./#-]+\))|^ {0,3}```|^\|(?: ?:?-+:? ?\|)+[ \t]*$", re.MULTILINE)
+_DOCUMENT = 3
 _XID = regex(r"\bXid\b(?: \([^)\n]{0,60}\))?[ :#=]{1,3}(\d{1,3})\b", re.IGNORECASE)
 #: lscpu of another language: sysfs' lists of CPUs, and the rows that stay as they are.
 _LSCPU = regex(r"^(?!On-line)[^\n:]{0,40}\bCPU\(s\)[^\n:]{0,20}:[ \t]+\d[\d,-]*$", re.MULTILINE)
@@ -200,13 +205,18 @@ def advice(text: str) -> str | None:
     head = text[:_HEAD]
     if "x86_64" in head and "Architecture:" not in head and _LSCPU.search(head):
         return "lscpu in another language; run LC_ALL=C lscpu"
+    hint = next((better for sign, better in (*_NOT_JUDGED, *_HINTS) if sign.search(head)), None)
+    if any(at == _DOCUMENT for at, _ in enumerate(_MARKDOWN.finditer(head), 1)):
+        quoted = f"; quoted in it is {hint}" if hint else ""
+        return (f"a document (Markdown), and no output of a box{quoted}; run on the box and give what they print: "
+                "sudo lspci -nnvvv, nvidia-smi -q, nvidia-smi topo -m, sudo dmesg")
     number = _XID.search(head)
     if number and _BRACE.match(head):
         return "JSON with an Xid in it, in a form that is not known; run sudo dmesg"
     if number:
         return (f'a sentence about an Xid, and no kernel log; what it means says: tunecheck explain "Xid {number[1]}"; '
                 "what happened on the box shows: sudo dmesg")
-    return next((better for sign, better in (*_NOT_JUDGED, *_HINTS) if sign.search(head)), None)
+    return hint
 
 
 def _is_cmdline(words: list[str]) -> bool:

@@ -14,7 +14,7 @@ from ...parsers.text.log_lines import NAMED, line, lines
 from ...parsers.text.repeats import shortened
 from ...util.at_first_use import regex
 from ..prefetch import PAST
-from .log_dates import older
+from .log_dates import older, parted
 
 if TYPE_CHECKING:
     from .texts import Texts
@@ -67,11 +67,18 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
     unknown = filtered and not title.startswith("journalctl")
     found = _joined(boots(text))
     last = None if earlier or unknown or not found else found.pop()
+    # Of lines in another order than that of time the last boot need not be the last in the text.
+    for at, boot in enumerate(found if last else ()):
+        if last and older(boot.text, last.text):
+            found[at], last = last, boot
     for boot in found:
         _remember(texts, " in ".join(part for part in (boot.name, title) if part) or "an earlier boot", boot.text)
     if last is None:
         return
     known, new = texts.runs.get(_DMESG, ""), last.text.lstrip("\n")
+    before, new = parted(new, known)
+    if before:
+        _remember(texts, f"an earlier boot in {title}", before)
     if (last.start, len(new)) > (_VERSION.search(known) is not None, len(known)):
         known, new = new, known
     if known and new and older(new, known):

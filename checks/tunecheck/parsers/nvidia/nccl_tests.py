@@ -15,7 +15,7 @@ START = regex(r"^# (?:nccl-tests version |nThread \d+ nGpus \d+ )|^#\s+Rank +\d+
 _RANK = regex(r"^#\s+Rank +(\d{1,5}) (?:Group +\d{1,4} )?Pid +\d{1,9} on +(\S{1,100}) device +(\d{1,4}) "
               r"\[(?:(?:([0-9a-f]{4,8}):)?(?:0x)?([0-9a-f]{2})(?::([0-9a-f]{2}))?)\] (\S.{0,80})$",
               re.MULTILINE | re.IGNORECASE)
-_NAME = regex(r"^# Collective test starting: (\w{1,40})", re.MULTILINE)
+_NAME = regex(r"^# Collective test starting: (\w{1,40}_perf(?:_\w{1,10})?)\b", re.MULTILINE)
 _FIGURE = r"(-?\d{1,12}(?:\.\d{1,4})?|N/A|nan|inf)"
 #: What counts wrong values: a number, or an error of versions before 2.13.
 _COUNT = r"(\d{1,12}|N/A|nan|inf|-?\d{1,3}(?:\.\d{1,6})?e[+-]?\d{1,3})"
@@ -25,9 +25,14 @@ ROW = regex(r"^ *(\d{1,15}) +(\d{1,15}) +([a-z]\w{1,12}) +(?:(\w{1,10}) +)?(?:(-
 #: How a row begins: size, count and type.
 _BEGUN = regex(r"^ *\d{1,15} +\d{1,15} +(?:u?int|float|half|double|bfloat|f8|fp8|char)\w{0,8}(?: [^\n]*)?$",
                re.MULTILINE)
+#: A part of a row that a window of less than 37 columns broke: words and numbers alone, with a figure among them.
+_PIECE = regex(r"^(?=[^\n]{0,80}(?<![\w.])\d{1,12}\.\d{1,2}(?![\w.]))[ \t]*[-+\w./]{1,15}"
+               r"(?:[ \t]{1,20}[-+\w./]{1,15}){0,12}[ \t]*$", re.MULTILINE)
 _AVERAGE = regex(r"^# Avg bus bandwidth +: +(\d{1,6}(?:\.\d{1,6})?)", re.MULTILINE)
 _BOUNDS = regex(r"^# Out of bounds values : (\d{1,12}) (OK|FAILED)", re.MULTILINE)
 _MOST = 4096
+#: What sums; algorithm bandwidths from which on the two decimals of both columns tell their ratio.
+_SUMS, _TELLS, _NEAR = ("sum", "prod", "max", "min", "avg"), 1.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,10 @@ class Row:
 
 @dataclass(frozen=True)
 class NcclTest:
-    """One run. ``name`` is "" where the version does not print it. ``bounds`` are the values out of bounds by the last
-    line, None where that line is not there. ``failures``: the errors that ended it. ``broken``: how many rows do not
-    end, as a window breaks them. The text is ``cut`` where nothing tells the end."""
+    """One run. ``name`` is "" where the version does not print it and the columns do not tell it. ``bounds`` are the
+    values out of bounds by the last line, None where that line is not there. ``failures``: the errors that ended it.
+    ``broken``: how many rows, or parts of them, do not end, as a window breaks them. The text is ``cut`` where nothing
+    tells the end."""
 
     name: str
     ranks: "Tuple[Rank, ...]"
@@ -90,7 +96,8 @@ def parse_nccl_tests(text: str) -> NcclTest:
         bdf = "%s:%s:%s.0" % ((domain or "0000").lower()[-4:], bus.lower(), slot.lower()) if slot else ""
         ranks.append(Rank(int(number), host, bdf, board.strip()))
     rows = []
-    for found in list(ROW.finditer(body))[:_MOST]:
+    found_rows = list(ROW.finditer(body))[:_MOST]
+    for found in found_rows:
         groups = found.groups()
         figures = [_float(groups[place]) for place in (7, 11)]
         counted = [_wrong(groups[place]) for place in (8, 12)]
@@ -98,9 +105,27 @@ def parse_nccl_tests(text: str) -> NcclTest:
         better = [each for each in figures if each is not None]
         if better:
             rows.append(Row(int(groups[0]), max(better), sum(known) if known else None))
-    return NcclTest(name.group(1) if name else "", tuple(ranks), tuple(rows), _float(end.group(1)) if end else None,
+    called = name.group(1) if name else "all_reduce_perf" if _sums_for_all(found_rows, len(ranks)) else ""
+    return NcclTest(called, tuple(ranks), tuple(rows), _float(end.group(1)) if end else None,
                     int(bounds.group(1)) if bounds else None, failures(body),
-                    sum(ROW.match(line) is None for line in _BEGUN.findall(body)[:_MOST]))
+                    sum(ROW.match(line) is None for line in _BEGUN.findall(body)[:_MOST])
+                    or (0 if rows else len(_PIECE.findall(body)[:_MOST])))
+
+
+def _sums_for_all(rows: "List[re.Match[str]]", ranks: int) -> bool:
+    """Whether these are rows of an all-reduce: it sums, has no root, and its bus bandwidth is 2(n-1)/n times what it
+    calls algorithm bandwidth (PERFORMANCE.md of nccl-tests); of a reduce-scatter it is half of that."""
+    told = False
+    for found in rows:
+        groups = found.groups()
+        alone, bus = _float(groups[6]), _float(groups[7])
+        if groups[3] not in _SUMS or groups[4] != "-1":
+            return False
+        if alone and bus and alone >= _TELLS and ranks > 1:
+            told = True
+            if abs(bus / alone / (2 * (ranks - 1) / ranks) - 1) > _NEAR:
+                return False
+    return told
 
 
 def _float(word: str) -> Optional[float]:

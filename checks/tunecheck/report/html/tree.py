@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from ...parsers.pci.bdf import bdf_key
+from ...rules.codes import VIRTUAL_PORTS
 from ...util.at_first_use import dataclass, regex
 
 __all__ = ["Node", "grow", "link_label", "link_state"]
@@ -46,6 +47,9 @@ def grow(data: dict[str, Any]) -> dict[str, Node]:
     bridges = {bridge["bdf"]: bridge for bridge in data.get("bridges", ())}
     slow = _slow(data)
     numa = _numa_nodes(boards)
+    # Of ports that a hypervisor made up nothing is said: what they redirect is no traffic.
+    made_up = any(finding["id"] == "acs-redirect" and finding.get("code") == VIRTUAL_PORTS
+                  for finding in data["findings"])
     placed = all(pair["relation"] for pair in data.get("pairs", ()))
     nodes: dict[str, Node] = {}
     if len(set(numa.values())) > 1:
@@ -58,7 +62,7 @@ def grow(data: dict[str, Any]) -> dict[str, Node]:
         parent = host
         for depth, bdf in enumerate(board["path"][:-1]):
             if bdf not in nodes and bdf in bridges:
-                nodes[bdf] = _port(bridges[bdf], parent, depth, bdf in slow, placed)
+                nodes[bdf] = _port(bridges[bdf], parent, depth, bdf in slow, placed, made_up)
             parent = bdf if bdf in nodes else parent
         nodes.setdefault(board["bdf"], _board(board, parent, board["bdf"] in slow))
     _blame(nodes, data)
@@ -79,18 +83,20 @@ def _blame(nodes: dict[str, Node], data: dict[str, Any]) -> None:
                         node.blamed_by.append(finding["id"])
 
 
-def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool, placed: bool) -> Node:
+def _port(bridge: dict[str, Any], parent: str, depth: int, slow: bool, placed: bool, made_up: bool
+          ) -> Node:
     """Return the node of a port. ``placed``: the path of every pair is known; else any port may be on one that is
-    not."""
+    not. ``made_up``: it is one of a hypervisor."""
     # Below a root or downstream port is a link, and at its other end an upstream port: they alternate.
     kind = "root" if depth == 0 else "up" if depth % 2 else "down"
     linked = kind == "up"
     acs = bridge["acs"]
     aside = placed and not bridge["pairs"]
-    mark = "" if aside else "redirects" if acs["redirects"] else "ACS ?" if acs["redirects"] is None else ""
+    redirects = False if made_up else acs["redirects"]
+    mark = "" if aside else "redirects" if redirects else "ACS ?" if redirects is None else ""
     return Node(bridge["bdf"], parent, kind, bridge["bdf"], f"{_WORDS[kind]}",
                 link_label(bridge["link"]) if linked else "", link_state(bridge["link"], slow) if linked else "inside",
-                acs["redirects"], mark, aside=aside)
+                redirects, mark, aside=aside)
 
 
 def _board(board: dict[str, Any], parent: str, slow: bool) -> Node:

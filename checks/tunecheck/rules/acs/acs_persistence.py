@@ -29,7 +29,7 @@ CODES = {
     "not-set-by-kernel": "No specification is given, and no port between the accelerators has the ACS bits that the "
                          "kernel sets.",
     "redirect-on": "ACS redirect is on, so there is no clear bit to keep.",
-    "lost-at-reset": "No option on the running command line keeps ACS redirect off after a port reset.",
+    "lost-at-reset": "After a port reset nothing keeps ACS redirect off.",
     "lost-at-next-boot": "The next boot lacks the option that keeps ACS redirect off now.",
     "neither-option-nor-unit": "No option on the command line keeps ACS redirect off, now or at the next boot, and "
                                "tunecheck-acs.service is not enabled.",

@@ -21,7 +21,7 @@ CHECK = Check(
 CODES = {
     "start-missing": "The kernel log lost its start: it does not hold the first line of the boot.",
     "lines-missing": "The kernel log lost lines, or its middle was left out.",
-    "end-unknown": "Whether the kernel log reaches to the time of reading is not known.",
+    "end-unknown": "Whether the log reaches up to now is not known.",
 }
 _ID = CHECK.id
 _KEEP = Remedy("let the journal keep the whole boot (Storage=persistent, SystemMaxUse= in journald.conf), or add "

@@ -92,7 +92,7 @@ def _of_broken(check: str, bench: Bench, broken: list[Pair], places: Places) -> 
         if on is not None:
             told.append(f"{words} {on:.1f} {unit}" + (f" with it and {without:.1f} without"
                                                       if without is not None else ""))
-    name = f"GPU{worst[0]}->GPU{worst[1]}: " if len(broken) > 1 else ""
+    name = f"GPU{worst[0]} to GPU{worst[1]}: " if len(broken) > 1 else ""
     figures = {f"{value:.1f} {unit}": None for grid, unit in ((direct, "GB/s"), (bench.grid("both ways"), "GB/s"),
                                                              (late, "us")) if (value := grid.get(worst)) is not None}
     observed = next(iter(figures), "")

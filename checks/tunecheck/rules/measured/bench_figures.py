@@ -17,7 +17,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON
 from ..context import Case
 from . import bench_broken, bench_peers, bench_sums
-from .bench_words import KINDS, Pair, Places, missing, named, pairs_text, span, tells_way
+from .bench_words import KINDS, Pair, Places, figures_text, missing, named, pairs_text, span, tells_way
 from .pair_expected import Expected, blame, by_table, expected, remedy
 
 CHECK = Check(
@@ -39,6 +39,7 @@ CODES = {
     "one-direction": "The text holds the figures of one direction, or of both at once, alone.",
     "cut": "The text of a benchmark is cut before its last lines, or its lines are broken.",
     "below-known": "An all-reduce benchmark is slower than what such boards are known for.",
+    "too-small": "The largest message of an all-reduce is too small to compare with a known figure.",
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
@@ -82,23 +83,25 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
     bad += bench_peers.outliers(_ID, case, bench, places, told, {each.subject for each in hosts})
     yield from bad
     for kind, _, figures, double, slow, good, open_ in rows:
-        text = f"{bench.tool} ({kind}): {span(figures)} GB/s one way" if figures else named(bench, kind)
-        text += f", {span(double)} both ways" if double else ""
+        text = f"{named(bench, kind)}: {figures_text(figures, double)}"
         if slow:
             worst, _, path, wanted = min(slow, key=lambda item: item[0])
             hop = blame([item[2] for item in slow if item[2]], good)
             yield Finding(_ID, "slow", kind, "fail" if worst < _BAD and not wanted.upper else "warn", "behaviour",
-                          f"{text}: at worst {worst:.0%} of {wanted.why} {wanted.one_way:.1f}{hop}", f"{worst:.0%}",
+                          f"{text}; at worst {worst:.0%} of {wanted.why} {wanted.one_way:.1f}{hop}", f"{worst:.0%}",
                           f"{_good(bench, wanted):.0%} or more", (bench.tool,), remedy(path, path is None))
         elif (open_ or not figures or not double or cut) and (figures or double):
-            why = open_ or (f"the table {', '.join(cut)} is cut" if cut else
-                            missing(kind, both=bool(figures)))
+            lacks, fix = ("", None) if figures and double else missing(bench, kind, both=bool(figures))
+            if not figures and any(_wanted(case, bench, pair, places) is None for pair in double):
+                lacks += _add(case, bench)
+            why = open_ or (f"the table {', '.join(cut)} is cut" if cut else lacks)
             code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
-            yield Finding(_ID, code, kind, "unknown", "behaviour", f"{text}: {why}", span(figures or double), "",
-                          (bench.tool,))
+            yield Finding(_ID, code, kind, "unknown", "behaviour", f"{text}; {why}", span(figures or double), "",
+                          (bench.tool,), fix if code == "one-direction" else None)
         elif not bad:
-            yield Finding(_ID, "ok", kind, "pass", "behaviour", f"{text}, as the path predicts", span(figures), "",
-                          (bench.tool,))
+            least = _least(case, bench, figures, double, places)
+            yield Finding(_ID, "ok", kind, "pass", "behaviour", f"{text}, as the path predicts; expected {least}",
+                          span(figures), least, (bench.tool,))
     if not rows and not bad and "JSON" in cut:
         yield Finding(_ID, "cut", bench.tool, "unknown", "behaviour", f"{bench.tool}: its JSON is cut or damaged: give "
                       "all of the output of nvbandwidth -j", evidence=(bench.tool,))
@@ -123,6 +126,23 @@ def _failed(bench: Bench) -> list[Finding]:
                     some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
                         "run that test again by itself; wrong data or a CUDA error is no matter of speed: see "
                         "`sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
+
+
+def _least(case: Case, bench: Bench, figures: Mapping[Pair, float], double: Mapping[Pair, float], places: Places
+           ) -> str:
+    """Return from which figures on these are fine, of the pair with the highest demand: "51.8 GB/s or more one way"."""
+    one = [_good(bench, wanted) * wanted.one_way for pair in figures
+           if (wanted := _wanted(case, bench, pair, places)) is not None and wanted.one_way is not None]
+    both = [_BOTH * path.two_way for pair in double if (path := places.way(pair)) is not None and path.two_way
+            and bench_broken.predicted(places, pair)]
+    return f"{max(one):.1f} GB/s or more one way" + (f", {max(both):.1f} both ways" if both else "")
+
+
+def _wanted(case: Case, bench: Bench, pair: Pair, places: Places) -> Expected | None:
+    """Return what a pair should reach, by the tree, or by the driver's table where there is no tree."""
+    path = places.way(pair)
+    return by_table(case, [bench.devices.get(gpu, ("", ""))[1] for gpu in pair]) if path is None else \
+        expected(case, path)
 
 
 def _good(bench: Bench, wanted: Expected) -> float:
@@ -169,9 +189,7 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
     good: list[PairPath] = []
     open_ = ""
     for pair, value in figures.items():
-        path = places.way(pair)
-        wanted = by_table(case, [bench.devices.get(gpu, ("", ""))[1] for gpu in pair]) if path is None else \
-            expected(case, path)
+        path, wanted = places.way(pair), _wanted(case, bench, pair, places)
         if wanted is None:
             open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given{_add(case, bench)}"
                               if not case.snapshot.topology.devices else

@@ -114,7 +114,7 @@ def _culprits(figures: Mapping[Pair, float], low: Mapping[Pair, float]) -> str:
     if whole and len(gpus) > len(whole) and all(set(pair) & set(whole) for pair in low):
         return ", ".join(f"GPU{gpu}" for gpu in whole)
     both = all((pair[1], pair[0]) in low for pair in low)
-    return pairs_text(sorted(low)) if both else some([f"GPU{a}->GPU{b}" for a, b in sorted(low)], 4)
+    return pairs_text(sorted(low)) if both else some([f"GPU{a} to GPU{b}" for a, b in sorted(low)], 4)
 
 
 def _by_gpu(bench: Bench, kind: str) -> dict[int, float]:

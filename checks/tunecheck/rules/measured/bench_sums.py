@@ -12,7 +12,7 @@ from ...spec.boards import Board, board, board_named, linked_by
 from ...util.text import some
 from ..codes import NO_COMPARISON
 from ..context import Case
-from ..nvidia.posted_gpus import nvlink_words
+from ..nvidia.posted_gpus import counted_names, nvlink_words
 from .pair_expected import expected
 
 __all__ = ["judged"]
@@ -44,7 +44,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     name = test.name or "nccl-tests"
     ranks = len(test.ranks)
     large = max(test.rows, key=lambda row: row.size, default=None)
-    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}"
+    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}" if ranks else name
     if large and large.size >= 1 << 20:
         text += f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
     if test.wrong:
@@ -59,8 +59,8 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
                       "a run to its end", (name,), _FAILED)
         return
     if test.broken > 1:
-        yield Finding(check, "cut", name, "unknown", "behaviour", f"{text}: {test.broken} rows of its table are "
-                      "broken, as a narrow window does, so its figures cannot be told; give it as a file: "
+        yield Finding(check, "cut", name, "unknown", "behaviour", f"{text}: rows of its table are broken, as "
+                      "a narrow window does, so its figures cannot be told; give it as a file: "
                       f"{test.name or 'all_reduce_perf'} > nccl.txt", str(test.broken), "0", (name,))
         return
     known = _board(case, test)
@@ -72,12 +72,14 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "cut", name, "unknown", "behaviour",
                       f"{text}; the text is cut before its last lines", "", "",
                       (name,))
-    elif large is not None and prior is not None and large.size >= 1 << 27 and large.busbw < _BAD * prior:
+    elif large is not None and prior is not None and large.size >= _WHOLE and large.busbw < _BAD * prior:
         share = large.busbw / prior
         yield Finding(check, "below-known", name, "warn", "behaviour",
                       f"{text}, {share:.0%} of what {known.name if known else ''} reached", f"{large.busbw:.1f}",
                       f"{prior} GB/s", (name,), _TUNE)
-    elif prior is None or large is None or large.size < 1 << 27 or any(row.wrong is None for row in test.rows):
+    elif (large is None or large.size < _WHOLE) and "all_reduce" in name:
+        yield _too_small(check, test, large, text, known, prior)
+    elif prior is None or large is None or large.size < _WHOLE or any(row.wrong is None for row in test.rows):
         unchecked = bool(test.rows) and any(row.wrong is None for row in test.rows)
         why = "the sums were not checked" if unchecked else \
             "nothing to compare with: no figure of such boards at that size is known here" if known else \
@@ -85,9 +87,27 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "sums-not-checked" if unchecked else NO_COMPARISON, name, "unknown", "behaviour",
                       f"{text}; {why}", "", "", (name,))
     else:
-        yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, {large.busbw / prior:.0%} of what "
-                      f"{known.name if known else ''} reached, no value wrong", f"{large.busbw:.1f}", f"{prior} GB/s",
+        least = f"{_BAD * prior:.0f} GB/s or more"
+        yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, no value wrong; expected {least}, {_BAD:.0%} "
+                      f"of the {prior} that {known.name if known else ''} reached", f"{large.busbw:.1f}", least,
                       (name,))
+
+
+def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: Board | None, prior: float | None
+               ) -> Finding:
+    """Return the finding about a table whose largest message is too small for a comparison."""
+    name, ranks = test.name, len(test.ranks)
+    most = "no row of its table is whole" if large is None else "too small to compare" \
+        if large.size >= 1 << 20 else f"its largest message, {_size(large.size)}, is too small to compare"
+    wanted = f"{_WHOLE >> 20} MiB or more"
+    boards = known.name if known else counted_names([rank.name for rank in test.ranks])
+    more = "" if prior is not None else f"; what {ranks} ranks on {boards or 'unnamed boards'} reach is not known " \
+        "here, so only a fault can show"
+    fix = Remedy.typed("measure 128 MiB to 1 GiB: `all_reduce_perf -b 128M -e 1G -f 2 -g {ranks}`", ranks=str(ranks)) \
+        if ranks > 1 and len({rank.host for rank in test.ranks}) == 1 else \
+        Remedy("measure 128 MiB to 1 GiB: run it again as it was run, with -b 128M -e 1G -f 2")
+    return Finding(check, "too-small", name, "unknown", "behaviour", f"{text}; {most}: {wanted} is needed{more}",
+                   _size(large.size) if large else "", wanted, (name,), fix)
 
 
 def _wrong(test: NcclTest) -> str:

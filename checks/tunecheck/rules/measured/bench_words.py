@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...facts.peer_paths import PairPath, paths
+from ...model.finding import Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ...spec.boards import board, board_named
 from ...util.at_first_use import dataclass
@@ -12,7 +13,7 @@ from ...util.text import some
 from ..context import Case
 from ..nvidia.posted_gpus import given_names, nvlink_words
 
-__all__ = ["KINDS", "Pair", "Places", "missing", "named", "pairs_text", "span", "tells_way"]
+__all__ = ["KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way"]
 
 KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
 #: Of these kinds a text may hold the one and not the other.
@@ -22,6 +23,8 @@ Pair = tuple[int, int]
 
 #: GB/s one way that no PCIe slot carries: Gen6 x16 has 121.
 _NO_PCIE = 125.0
+#: Without an option it measures one direction, then both at once, without peer access and with it.
+_ALL_TABLES = Remedy.typed("give all that it prints, which has both tables: `p2pBandwidthLatencyTest`")
 _TABLE, _NAMES, _TREE = "nvidia-smi topo -m", "nvidia-smi -L", "sudo lspci -nnvvv"
 
 
@@ -59,15 +62,26 @@ def span(figures: Mapping[Pair, float]) -> str:
     return f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
 
 
+def figures_text(one: Mapping[Pair, float], both: Mapping[Pair, float]) -> str:
+    """Return the figures of a benchmark as text: "52.2 to 52.4 GB/s one way, 102.1 both ways"."""
+    told = [(span(figures), way) for figures, way in ((one, "one way"), (both, "both ways")) if figures]
+    return ", ".join(f"{figures}{' GB/s' * (not at)} {way}" for at, (figures, way) in enumerate(told))
+
+
 def named(bench: Bench, kind: str) -> str:
     """Return the benchmark, and of one that measures both which copies: "nvbandwidth (write)"."""
     return f"{bench.tool} ({kind})" if kind in _COPIES else bench.tool
 
 
-def missing(kind: str, both: bool) -> str:
-    """Return that one direction, or both at once, are not in the text: "one way of writes is not in the text"."""
+def missing(bench: Bench, kind: str, both: bool) -> tuple[str, Remedy]:
+    """Return that the table of one direction, or of both at once, is not in the text, and how it gets there: "the table
+    of both directions of writes at once is not in the text"."""
     of = f" of {_COPIES[kind]}" if kind in _COPIES else ""
-    return f"both ways at once{of} are not in the text" if both else f"one way{of} is not in the text"
+    text = f"the table of {f'both directions{of} at once' if both else f'one direction{of}'} is not in the text"
+    if kind not in _COPIES:
+        return f'{text} ("{"Bi" if both else "Uni"}directional P2P=Enabled Bandwidth")', _ALL_TABLES
+    way = f"{'bidirectional_' if both else ''}memcpy_{kind}_ce"
+    return text, Remedy.typed("measure and add it: `nvbandwidth -t device_to_device_{way}`", way=way)
 
 
 def pairs_text(pairs: Iterable[Pair]) -> str:

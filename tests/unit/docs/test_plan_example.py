@@ -1,0 +1,48 @@
+"""The plan that docs/rollout.md shows is what the callback prints, and its tasks are those of the roles."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/rollout.md").read_text()
+CHANGED = ("Stage the kernel parameters", "Set the governor now",
+           "Install the one-shot that clears redirect at boot and after an AER recovery")
+
+
+def test_the_plan_is_one_that_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ansible import context
+    from ansible.utils.context_objects import CLIArgs
+
+    spec = importlib.util.spec_from_file_location("plan", ROOT / "playbooks/callback_plugins/tunecheck_plan.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"check": True, "inventory": ("inventory/mybox",), "tags": ()}))
+    monkeypatch.setenv("COLUMNS", "80")
+    box = module.Box()
+    box.spec, box.changed = {"accelerators": {"count": 2}, "boot": {"reboot": "auto"}}, list(CHANGED)
+    box.info = {"gpus": ["0000:03:00.0", "0000:04:00.0"], "busy": []}
+    box.trial = {"boot_trial_needs_reboot": True, "boot_trial_on_trial": True}
+    box.watchdog = {"code": "usable", "identity": "iTCO_wdt", "device": "/dev/watchdog0"}
+    plan = module.CallbackModule()
+    printed: list[str] = []
+    monkeypatch.setattr(plan._display, "display", printed.append)
+    plan._show(plan._plan("mybox", box))
+    shown = re.search(r"```text\n(plan for mybox.*?)```", PAGE, re.DOTALL)
+    assert shown and shown[1].splitlines() == printed[1:]
+
+
+def test_the_tasks_are_those_of_the_roles() -> None:
+    tasks = "".join(path.read_text() for path in (ROOT / "roles").glob("*/tasks/*.yml"))
+    assert [name for name in CHANGED if f"name: {name}\n" not in tasks] == []
+
+
+def test_the_readme_leads_there() -> None:
+    """Where it says how a plan is made."""
+    assert "--check`: ends with a plan ([an example](docs/rollout.md#what-a-plan-looks-like))" in (
+        ROOT / "README.md").read_text()
