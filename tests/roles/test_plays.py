@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -232,16 +234,25 @@ def test_a_plan_names_the_program_that_could_not_be_started(tmp_path: Path, runs
     assert says in plan and ("No such file" in plan) == ("No such file" in says) and "refused" in plan, done.stdout
 
 
+def _with_included(tasks: list[dict[str, Any]], folder: Path) -> Iterator[dict[str, Any]]:
+    """The tasks, each that includes a file replaced by that file's. It has the tags of all of them: under any other tag
+    they would be passed over."""
+    for task in tasks:
+        if "ansible.builtin.include_tasks" not in task:
+            yield task
+            continue
+        path = folder / task["ansible.builtin.include_tasks"]
+        inside = yaml.safe_load(path.read_text())
+        assert set(task["tags"]) == {tag for each in inside for tag in each["tags"]}, path
+        yield from _with_included(inside, path.parent)
+
+
 def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> None:
     """Everything before the checker's installation reads, refuses, or asks a role in check mode; and each question is
     asked under every tag under which its role would work."""
     block = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text())[1]["tasks"][1]["block"]
     names = [each["name"] for each in block]
-    ahead = block[:names.index("Install the checker")]
-    ask, = (each for each in ahead if "ansible.builtin.include_tasks" in each)
-    questions = yaml.safe_load((ROOT / "playbooks" / ask["ansible.builtin.include_tasks"]).read_text())
-    assert set(ask["tags"]) == {tag for each in questions for tag in each["tags"]}
-    ahead = [task for each in ahead for task in (questions if each is ask else [each])]
+    ahead = list(_with_included(block[:names.index("Install the checker")], ROOT / "playbooks"))
     tags = {each["ansible.builtin.import_role"]["name"]: each["tags"] for each in block
             if "ansible.builtin.import_role" in each}
     asked = {}

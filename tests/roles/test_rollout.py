@@ -40,6 +40,7 @@ class Rollout:
         plays = [choose | {"become": False}, play | {"tasks": [work, *last], "become": False, "connection": "local"},
                  end | {"become": False}]
         (folder / "play.yml").write_text(json.dumps([*plays, later]))
+        (folder / "tasks").symlink_to(ROOT / "playbooks/tasks")
 
     def run(self, bad: tuple[str, ...] = (), lost: tuple[str, ...] = (), *arguments: str) -> tuple[int, str]:
         """Exit code, and the output as one line."""

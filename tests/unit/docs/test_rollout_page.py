@@ -10,7 +10,9 @@ from tunecheck.spec.variables import PLAYS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/rollout.md").read_text()
-PLAY = (ROOT / "playbooks/provision.yml").read_text()
+#: The play, and the files that it includes.
+PLAY = "".join((ROOT / "playbooks" / name).read_text()
+               for name in ("provision.yml", "tasks/unfinished.yml", "tasks/before_writing.yml"))
 
 
 def test_every_variable_stands_there_with_its_default() -> None:
