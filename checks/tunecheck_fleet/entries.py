@@ -25,9 +25,8 @@ class Entry:
     what: str = ""
 
 
-#: Which facts of one host happened together: the host, since which audit, whether it was so when the host was first
-#: seen, and whether they count in the same way.
-_Key = tuple[str, int, bool, str]
+#: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
+_Key = tuple[str, int, str]
 
 
 def entries(causes: Iterable[Cause]) -> list[Entry]:
@@ -35,24 +34,29 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     is an entry of its own on the former."""
     ranked = list(causes)
     together: dict[_Key, list[int]] = {}
+    seen_before: set[_Key] = set()      # of which something came when the host was known already, so all did
     for index, cause in enumerate(ranked):
         for wave in cause.all_waves:
             # Of what is over it does not matter since when it was so.
             seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
             if seen is not None:
-                first = bool(seen and wave.since and wave.since.after is None)
+                before = not seen or wave.since is None or wave.since.after is not None
                 for host in wave.hosts:
-                    together.setdefault((host, seen, first, _sort(cause)), []).append(index)
+                    key = host, seen, _sort(cause)
+                    together.setdefault(key, []).append(index)
+                    if before:
+                        seen_before.add(key)
     follows: dict[int, dict[str, int]] = {}     # cause -> host -> the cause that leads it there
     names: dict[int, str] = {}
     # Mostly the same causes meet on many hosts.
     folded: dict[tuple[bool, tuple[int, ...]], list[tuple[int, int, str]]] = {}
-    for (host, _, first, _), members in together.items():
+    for key, members in together.items():
         if len(members) > 1:
-            key = first, tuple(members)
-            if key not in folded:
-                folded[key] = list(_folded(ranked, members, first))
-            for follower, lead, what in folded[key]:
+            host, first = key[0], key not in seen_before
+            same = first, tuple(members)
+            if same not in folded:
+                folded[same] = list(_folded(ranked, members, first))
+            for follower, lead, what in folded[same]:
                 follows.setdefault(follower, {})[host] = lead
                 names[lead] = what
     return _listed(ranked, follows, names)
