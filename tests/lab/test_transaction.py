@@ -78,7 +78,7 @@ def test_a_good_trial_commits_the_initramfs_that_it_booted(lab: Box) -> None:
     assert play.returncode == 0, text
     assert own != image and boots(lab) == 2
     line = lab.cmdline()
-    assert "virtio_blk.queue_depth=64" in line and "tunecheck.initrd=tunecheck-trial.img" in line
+    assert "virtio_blk.queue_depth=64" in line and "tunecheck.initramfs=tunecheck-trial.img" in line
     assert lab.ssh(LIVE).strip() == "64" and receipt(lab)["state"] == "committed"
     assert digest(lab, IMAGE) == own, "what boots by default is the file that was booted"
     assert "options virtio-blk queue_depth=64" in lab.ssh("cat /etc/modprobe.d/zz-tunecheck.conf")

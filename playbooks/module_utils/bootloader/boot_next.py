@@ -230,6 +230,12 @@ def _carried(tokens):
                 Why.CHARACTER,
                 "the kernel parameter %r holds a character that a boot entry of the firmware cannot carry (white "
                 "space, quotes, $, `, \\ or not ASCII)" % token)
+        # Seen with 6.12: "tunecheck.initrd=trial.img" made it look for a file trial.img, and it did not start.
+        if "initrd=" in token:
+            return Refusal(
+                Why.NAMES_INITRAMFS,
+                "the kernel parameter %r holds the word initrd=, behind which the kernel's EFI stub expects a file that it "
+                "has to load, wherever in the line it stands" % token)
     return None
 
 

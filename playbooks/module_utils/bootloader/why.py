@@ -59,6 +59,7 @@ class Why(Enum):
     STUB_WITHOUT_INITRAMFS = "stub-without-initramfs"
     #: A parameter holds a character that an entry of the firmware cannot carry.
     CHARACTER = "character"
+    NAMES_INITRAMFS = "names-initramfs"
     #: What the firmware did not keep, although the command reported success.
     ENTRIES_NOT_KEPT = "entries-not-kept"
     ENTRY_NOT_KEPT = "entry-not-kept"

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ansible.module_utils import trial_hang
 from ansible.module_utils.bootloader import BootloaderError, Why, boot_next, efi, esp
+from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 from tests.roles.boot_next.firmware import RELEASE, TOKENS, Firmware, files, kernel, trial
 
 
@@ -100,6 +102,24 @@ def test_what_cannot_be_had_is_refused_before_the_first_write(firmware: Firmware
     found = trial(firmware).refusal(TOKENS, *files(firmware))
     assert found.why is why and names in found
     assert firmware.state() == before and not any("efibootmgr" in each for each in firmware.commands)
+
+
+@pytest.mark.parametrize("token", ["initrd=a", "x.initrd=a", "rd.initrd=1"])
+def test_what_the_stub_would_take_for_an_initramfs_is_refused(firmware: Firmware, token: str) -> None:
+    before = firmware.state()
+    found = trial(firmware).refusal([*TOKENS, token], *files(firmware))
+    assert found.why is Why.NAMES_INITRAMFS and repr(token) in found
+    with pytest.raises(BootloaderError) as caught:
+        trial(firmware).stage([*TOKENS, token], *files(firmware))
+    assert caught.value.why is Why.NAMES_INITRAMFS and firmware.state() == before
+
+
+def test_what_a_trial_adds_to_a_line_can_be_carried(firmware: Firmware) -> None:
+    """All that a trial's own words can be, one of the initramfs of its own among them."""
+    own = [value for name, value in vars(cmdline).items() if name.endswith("_KEY")]
+    assert len(own) >= 3
+    words = [*(f"{key}=tunecheck-trial.img" for key in own), *trial_hang.tokens(TOKENS, "abc", 600, 30)]
+    assert trial(firmware).refusal([*TOKENS, *words], *files(firmware)) is None
 
 
 @pytest.mark.parametrize("token", ["a=$b", "a=\"b", "a='b", "a=\\b", "a=ü", "a=b c", "a=`b`"])
