@@ -53,7 +53,8 @@ _TERMS = {
     "XID": ("the NVIDIA driver's word for an error in the kernel log, with a number",
             'What one number means: tunecheck explain "Xid 79".', "xid"),
     "SXID": ("the NVIDIA driver's word for an error of an NVSwitch in the kernel log, with a number, as Xid is for a "
-             "GPU", "The numbers are in appendix D of NVIDIA's fabric manager user guide.", "sxid"),
+             "GPU", "The line says whether it is fatal. Look up the number in appendix D of NVIDIA's Fabric "
+             "Manager user guide (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide).", "sxid"),
     "SRCVALID": ("ACS bit: a port checks the sender's bus number", "It does not slow peer-to-peer.", "acs-redirect"),
     "UPSTREAMFWD": ("ACS bit: what comes from above and goes back up is forwarded", "It does not slow peer-to-peer.",
                     "acs-redirect"),
