@@ -3,7 +3,8 @@
     PYTHONPATH=checks:. python -m lab.waiting.table > docs/benchmarks/waiting.md
 
 The rows are docs/benchmarks/waiting-rows.json: each names lines of a measured run beside it (file, part, what), or,
-where another page or an earlier session measured, says the figures and where they come from.
+where another page or an earlier session measured, says the figures and where they come from. A row whose goal is not
+reached says why under "missed"; what there is to say of a goal that is reached stands under "note".
 """
 
 from __future__ import annotations
@@ -33,9 +34,14 @@ def page() -> str:
     rows = json.loads((_FOLDER / "waiting-rows.json").read_text())
     runs = {name: json.loads((_FOLDER / name).read_text()) for name in rows["runs"]}
     return (_HEAD + _COLUMNS + "".join(_row(row, runs) for row in rows["rows"])
-            + "\n## What is missed, and what its profile says\n\n"
-            + "".join(f"- **{row['what']}**: {row['missed']}\n" for row in rows["rows"] if "missed" in row)
+            + "\n## What is missed, and what its profile says\n\n" + _said(rows, "missed")
+            + "\n## Notes\n\n" + _said(rows, "note")
             + "\n## The runs\n\n" + "".join(_run(name, runs[name], note) for name, note in rows["runs"].items()))
+
+
+def _said(rows: dict[str, Any], key: str) -> str:
+    """What rows say under a key: "missed" why a goal is not reached, "note" how it was reached."""
+    return "".join(f"- **{row['what']}**: {row[key]}\n" for row in rows["rows"] if key in row)
 
 
 def _row(row: dict[str, Any], runs: dict[str, Any]) -> str:

@@ -82,6 +82,14 @@ def _not_started(data):
 _REBOOTING = ("it was lost around its reboot. A trial boot that is not committed within box_spec.boot.confirm_seconds "
               "returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
 
+_GO_ON = ("  next: run the same command again on this control node. It takes over its own lock at once and goes on; "
+          "what is done changes nothing. A trial boot that nobody commits returns to its old entry by itself. More: "
+          "docs/rollout.md")
+
+
+def _locks(task):
+    return task.action.endswith("box_lock") and task.args.get("state") == "held"
+
 
 class Box:
     """What was seen of one host."""
@@ -104,7 +112,8 @@ class CallbackModule(CallbackBase):
         self._boxes, self._variables, self._frozen = {}, {}, False
         self._looks, self._mistyped, self._file = False, [], "site.yml"
         self._unfinished = ""
-        self._process = os.getpid()
+        self._process, self._ended = os.getpid(), False
+        self._waiting = {}      # name of a host -> the task that it has not answered
 
     def v2_playbook_on_start(self, playbook):
         atexit.register(self._cut_off)
@@ -127,6 +136,7 @@ class CallbackModule(CallbackBase):
             self._display.error("there is no host, so nothing was done: " + (
                 f"{' and '.join(given)} holds none; write one below `hosts:` (tunecheck init writes an inventory)"
                 if given else f"name an inventory, as in ansible-playbook {self._file} -i inventory/box1"))
+            self._ended = True
             raise SystemExit(2)
         if self._looks:     # before the first task: what a role holds later is no variable of the inventory
             self._looks = False
@@ -158,6 +168,12 @@ class CallbackModule(CallbackBase):
         for name, meant in _part(("tunecheck", "spec", "variables")).without_effect(map(str, names)).items():
             self._display.warning(f"{name} has no effect; {meant}")
 
+    def v2_runner_on_start(self, host, task):
+        self._waiting[host.get_name()] = task
+
+    def v2_runner_on_skipped(self, result):
+        self._waiting.pop(result._host.get_name(), None)
+
     def v2_runner_on_ok(self, result):
         box, data, task = self._seen(result)
         facts = data.get("ansible_facts") or {}
@@ -172,7 +188,7 @@ class CallbackModule(CallbackBase):
         if "boot_trial_needs_reboot" in facts:
             box.trial = facts
         if task.action.endswith("box_lock") and not context.CLIARGS.get("check"):
-            box.holds_lock = task.args.get("state") == "held"
+            box.holds_lock = _locks(task)
         if task.action.endswith("box_info") and not box.info:
             box.info = data
         if data.get("changed") and task.get_name() not in box.changed and not task.action.endswith("box_lock"):
@@ -180,6 +196,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         if ignore_errors:
+            self._waiting.pop(result._host.get_name(), None)
             return
         box, data, task = self._seen(result)
         output = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
@@ -197,17 +214,30 @@ class CallbackModule(CallbackBase):
     def _cut_off(self):
         """Say what is so where Ansible ended in the middle (Ctrl-C, SIGTERM): it then runs no `always` section, and
         calls no callback."""
-        held = sorted(name for name, box in self._boxes.items() if box.holds_lock)
-        if not held or os.getpid() != self._process:        # a worker is a copy of this process
+        if self._ended or os.getpid() != self._process:     # a worker is a copy of this process
             return
         some = _part(("tunecheck", "util", "text")).some
-        self._show([f"The play was ended in the middle. Its lock is still on {some(held, 6)}, where the work may be "
-                    "half done.",
-                    "  next: run the same command again on this control node. It takes over its own lock at once and "
-                    "goes on; what is done changes nothing. A trial boot that nobody commits returns to its old entry "
-                    "by itself. More: docs/rollout.md"])
+        waited = f" It waited for {some(sorted(self._waiting), 6)}." if self._waiting else ""
+        if context.CLIARGS.get("check"):
+            self._show(["The plan was ended in the middle (--check): nothing was written, and no box was locked."
+                        f"{waited}"])
+            return
+        held = sorted(name for name, box in self._boxes.items() if box.holds_lock)
+        asked = sorted(name for name, task in self._waiting.items() if _locks(task) and name not in held)
+        if held:
+            self._show([f"The play was ended in the middle. Its lock is still on {some(held, 6)}, where the work may "
+                        "be half done.", _GO_ON])
+        if asked:
+            self._show([f"{'It' if held else 'The play was ended in the middle. It'} was about to lock "
+                        f"{some(asked, 6)}: the lock may be there, nothing else was begun there.",
+                        *([] if held else [_GO_ON])])
+        if not held and not asked and os.path.basename(self._file) in (*_DECLARED_FOR, "rollback.yml"):
+            self._show(["The play was ended in the middle. It holds the lock of no box, so no work is half done."
+                        f"{waited}",
+                        "  next: run the same command again; what is done changes nothing"])
 
     def v2_playbook_on_stats(self, stats):
+        self._ended = True
         for name, box in sorted(self._boxes.items()):
             if box.kept_out:
                 self._show([f"{name}: {_REBOOTING if box.rebooting else ''}{self._step(name, box)}{self._done(box)}"])
@@ -216,6 +246,7 @@ class CallbackModule(CallbackBase):
 
     def _seen(self, result):
         name = result._host.get_name()
+        self._waiting.pop(name, None)
         return self._boxes.setdefault(name, Box()), result._result, result._task
 
     def _step(self, name, box):

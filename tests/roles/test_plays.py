@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -191,7 +192,40 @@ def test_a_play_that_is_ended_in_the_middle_says_where_its_lock_is(
     assert begun.exists() and running.returncode not in (0, None), shown
     words = " ".join(shown.split())
     assert words.count("Its lock is still on box, where") == said, shown
+    assert ("(--check): nothing was written, and no box was locked. It waited for box." in words) is bool(options)
     assert ("next: run the same command again on this control node" in words) is said
+
+
+@pytest.mark.parametrize(("options", "task", "says"), [
+    (("--check",), "Take the lock (--check: only look who holds it)",
+     "nothing was written, and no box was locked. It waited for box."),
+    ((), "Take the lock", "It was about to lock box: the lock may be there, nothing else was begun there."),
+    ((), "Hold the frozen box_spec", "It holds the lock of no box, so no work is half done.")])
+def test_a_play_that_is_ended_at_a_box_that_does_not_answer_says_what_is_locked(
+        tmp_path: Path, options: tuple[str, ...], task: str, says: str) -> None:
+    """The box is one that never answers: a server that accepts and says nothing."""
+    if task == "Hold the frozen box_spec":      # before the lock: any task of the control node
+        (tmp_path / "site.yml").write_text(json.dumps([{
+            "hosts": "all", "gather_facts": False, "become": False, "connection": "local",
+            "tasks": [{"name": task, "command": "sleep 60"}]}]))
+    playbook = str(tmp_path / "site.yml") if (tmp_path / "site.yml").exists() else "playbooks/provision.yml"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"box": {
+            "ansible_host": "127.0.0.1", "ansible_port": silent.getsockname()[1], "box_spec": {"profile": "lab"},
+            "ansible_python_interpreter": sys.executable}}}}))
+        argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(tmp_path / "hosts.json"),
+                *options]
+        with subprocess.Popen(argv, cwd=ROOT, env=environment(PYTHONUNBUFFERED="1"), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              start_new_session=True) as running:
+            assert running.stdout is not None
+            shown = ""
+            for line in running.stdout:
+                shown += line
+                if line.startswith(f"TASK [{task}]"):
+                    time.sleep(1)       # its worker has to be there
+                    os.killpg(running.pid, signal.SIGINT)
+    assert running.returncode not in (0, None) and says in " ".join(shown.split()), shown
 
 
 @pytest.mark.parametrize("here", [True, False])
@@ -260,7 +294,7 @@ def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> Non
         if not {"ansible.builtin.fail", "ansible.builtin.debug"} & task.keys():
             assert task["ansible.builtin.include_role"]["apply"]["check_mode"] is True, task
             asked[task["ansible.builtin.include_role"]["name"]] = task["tags"]
-    assert names[:2] == ["Take the lock", "Read the few facts that decide"]
+    assert [name.partition("{{")[0] for name in names[:2]] == ["Take the lock", "Read the few facts that decide"]
     assert asked == {role: tags[role] for role in ("pcie_acs", "kernel_modules", "nvidia_driver", "kernel_cmdline")}
     refusals = {task["name"]: task["tags"] for task in ahead if "ansible.builtin.fail" in task}
     assert refusals["Refuse a box whose boot loader cannot be driven"] == tags["kernel_cmdline"]

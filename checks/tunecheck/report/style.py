@@ -140,11 +140,12 @@ def fix_lines(text: str, style: Style, commands: Sequence[str] = ()) -> list[str
     return unbroken(text, commands, style.width, _INDENT if style.width > _NARROW else 2)
 
 
-def with_fix(outcome: str, text: str, remedy: str, style: Style, commands: Sequence[str] = ()) -> list[str]:
+def with_fix(outcome: str, text: str, remedy: str, style: Style, commands: Sequence[str] = (), label: str = "fix"
+             ) -> list[str]:
     """Return the lines of a problem and how to put it right. Where lines are not wrapped, it is one line."""
     if not style.width:
-        return marked(outcome, f"{text}; fix: {remedy}" if remedy else text, style)
-    return [*marked(outcome, text, style), *(fix_lines(f"fix: {remedy}", style, commands) if remedy else [])]
+        return marked(outcome, f"{text}; {label}: {remedy}" if remedy else text, style)
+    return [*marked(outcome, text, style), *(fix_lines(f"{label}: {remedy}", style, commands) if remedy else [])]
 
 
 def height(lines: Iterable[str], width: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..model.finding import Finding
 from ..rules.context import Case
 from ..rules.wedged import stuck_in_driver
+from ..util.text import some
 from .grouping import Fold, folded, worst_first
 from .not_given import calm_of_texts, is_missing, not_given, tells_most
 from .sorts import Sorts, sort
@@ -31,6 +32,8 @@ __all__ = ["plain", "render"]
 
 #: A remedy of more characters is not said again for each subject.
 _LONG = 120
+#: So many of the lines whose fix stands once are named behind it.
+_NAMED = 8
 
 
 def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose: bool = False,
@@ -64,7 +67,8 @@ def render(verb: str, case: Case, findings: list[Finding], style: Style, verbose
             text += behind
             behind = []
         if verbose or fold.first.outcome != "skip":
-            text += finding_lines(fold, style, None if verbose else fixes.instead(fold))
+            text += finding_lines(fold, style) if verbose else \
+                finding_lines(fold, style, fixes.instead(fold), fixes.label(fold))
     text += [*before, *behind]
     skipped = [] if verbose else [finding for finding in findings if finding.outcome == "skip"]
     text += marked("skip", skips(skipped), style) if skipped else []
@@ -85,12 +89,21 @@ class _Fixes:
 
     def instead(self, fold: Fold) -> str | None:
         """Return what stands in place of the remedy. None: the remedy itself."""
-        found = self._same.get((fold.first.id, remedy_of(fold)))
-        if found is None:
-            return None
-        if fold is found[0]:
-            return f"{remedy_of(fold)} (this fix is for all {len(found)})"
-        return f"the same as for {found[0].first.subject or f'the first {fold.first.id}'}, above"
+        found = self._alike(fold)
+        return None if fold is found[0] else \
+            f"the same as for {found[0].first.subject or f'the first {fold.first.id}'}, above"
+
+    def label(self, fold: Fold) -> str:
+        """Return what the remedy is called; where it is the fix of several lines, of which ones."""
+        found = self._alike(fold)
+        if len(found) == 1 or fold is not found[0]:
+            return "fix"
+        subjects = [each.first.subject for each in found]
+        these = some(subjects, _NAMED) if all(subjects) else f"lines of {fold.first.id}"
+        return f"fix for these {len(found)} ({these})"
+
+    def _alike(self, fold: Fold) -> list[Fold]:
+        return self._same.get((fold.first.id, remedy_of(fold)), [fold])
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:

@@ -15,7 +15,7 @@ _SXID = re.compile(r"SXID[\s:#-]*(\d{1,6})")
 #: How the driver writes the numbers of Xid 154 (open-gpu-kernel-modules 595; parsers/nvidia/xid_catalog.py).
 _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3, "DRAIN AND RESET": 4}
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
-_BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
+_BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 #: Another way to write a term.
 _ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "NEEDS A RELOAD": "RELOAD",
          "NEEDS HANDS-ON": "HANDS-ON", "ROOT COMPLEX": "HOST BRIDGE"}
@@ -53,7 +53,8 @@ _TERMS = {
     "XID": ("the NVIDIA driver's word for an error in the kernel log, with a number",
             'What one number means: tunecheck explain "Xid 79".', "xid"),
     "SXID": ("the NVIDIA driver's word for an error of an NVSwitch in the kernel log, with a number, as Xid is for a "
-             "GPU", "The numbers are in appendix D of NVIDIA's fabric manager user guide.", "sxid"),
+             "GPU", "The line says whether it is fatal. Look up the number in appendix D of NVIDIA's Fabric "
+             "Manager user guide (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide).", "sxid"),
     "SRCVALID": ("ACS bit: a port checks the sender's bus number", "It does not slow peer-to-peer.", "acs-redirect"),
     "UPSTREAMFWD": ("ACS bit: what comes from above and goes back up is forwarded", "It does not slow peer-to-peer.",
                     "acs-redirect"),
@@ -222,7 +223,7 @@ def _letter(word: str) -> str:
 def _recovery(name: str, number: int) -> str:
     from ..parsers.nvidia.xid_catalog import RECOVERY
 
-    action = RECOVERY[number].action.replace("{gpu}", "GPU").replace("`", "")
+    action = _typed(RECOVERY[number].action)
     return _page(name, f"what NVIDIA's driver asks for in an Xid 154, as number {number}",
                  f"{action[:1].upper()}{action[1:]}.", "gpu-recovery")
 
@@ -232,12 +233,27 @@ def _xid(number: int) -> str:
 
     found = advice(number, "")
     what = found.meaning if number in CATALOG else "not in tunecheck's table of Xids"
-    weight = "The GPU cannot serve before that." if found.severity == "fail" else "The GPU itself can go on."
-    action = found.action.replace("{gpu}", "GPU").replace("`", "")
+    weight = "The GPU cannot serve before that is done." if found.severity == "fail" else "The GPU itself can go on."
+    action = _typed(found.action)
     if number == 154:
-        action = "; ".join(f"{code}: {each.action}" for code, each in RECOVERY.items()).replace("{gpu}", "GPU").replace(
-            "`", "")
+        action = _typed("; ".join(f"{code}: {each.action}" for code, each in RECOVERY.items()))
         action = f"do what its number says: {action}"
-    more = (weight if number in CATALOG else "") + (_BESIDE if number != 154 else "")
-    return (f"# Xid {number}: {what}\n\n## How to fix\n{action[:1].upper()}{action[1:]}. "
-            f"{more}\n\nSource: {found.source}.\n\nRead on: `tunecheck explain xid`\n")
+    steps = f"{action[:1].upper()}{action[1:]}. {f'{weight} ' if number in CATALOG else ''}"
+    if 144 <= number <= 150:
+        steps = _by_severity(number)
+    also = f"`tunecheck explain {found.read_on}`, " if found.read_on != "xid" else ""
+    return (f"# Xid {number}: {what}\n\n## How to fix\n{steps}{'' if number == 154 else _BESIDE}".rstrip()
+            + f"\n\nSource: {found.source}.\n\nRead on: {also}`tunecheck explain xid`\n")
+
+
+def _by_severity(number: int) -> str:
+    """Return what to do about an Xid whose text says how bad it is."""
+    from ..parsers.nvidia.xid_catalog import advice
+
+    ways = (("Fatal", "the GPU cannot serve before it is reset"), ("Nonfatal", "the GPU itself can go on"))
+    return "\n".join(f"- Where its text says {word}, {weight}: {_typed(advice(number, word).action)}."
+                     for word, weight in ways) + "\n\n"
+
+
+def _typed(action: str) -> str:
+    return action.replace("{gpu}", "GPU").replace("`", "")

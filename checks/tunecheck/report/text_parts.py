@@ -102,11 +102,11 @@ def _posted(case: Case, width: int) -> list[str]:
     return posted_lines(case.snapshot, width)
 
 
-def finding_lines(fold: Fold, style: Style, fix: str | None = None) -> list[str]:
+def finding_lines(fold: Fold, style: Style, fix: str | None = None, label: str = "fix") -> list[str]:
     """Return what is so and what was expected, with the remedy behind it; on a terminal the remedy has lines of its own
-    to copy from. ``fix``: what stands in its place."""
+    to copy from. ``fix``: what stands in its place; ``label``: what it is called."""
     return with_fix(fold.first.outcome, finding_text(fold), remedy_of(fold) if fix is None else fix, style,
-                    commands_of(fold.first))
+                    commands_of(fold.first), label)
 
 
 def remedy_of(fold: Fold) -> str:

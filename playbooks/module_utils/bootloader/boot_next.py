@@ -234,8 +234,8 @@ def _carried(tokens):
         if "initrd=" in token:
             return Refusal(
                 Why.NAMES_INITRAMFS,
-                "the kernel parameter %r holds the word initrd=, behind which the kernel's EFI stub expects a file that it "
-                "has to load, wherever in the line it stands" % token)
+                "the kernel parameter %r holds the word initrd=, behind which the kernel's EFI stub expects a file "
+                "that it has to load, wherever in the line it stands" % token)
     return None
 
 

@@ -225,6 +225,20 @@ def test_a_number_that_is_not_in_the_table_is_not_said_to_be_missing_at_nvidia()
     assert text is not None and DATE in text
 
 
+@pytest.mark.parametrize("number", range(144, 151))
+def test_an_xid_whose_text_says_how_bad_it_is_is_explained_for_both(number: int) -> None:
+    """The page and the report of the same Xid must not say the opposite of each other."""
+    fatal, other = [line for line in (term(f"Xid {number}") or "").splitlines() if line.startswith("- ")]
+    assert " Fatal," in fatal and "--gpu-reset" in fatal and " Nonfatal," in other and "--gpu-reset" not in other
+
+
+@pytest.mark.parametrize("number", [74, *range(144, 151)])
+def test_an_error_of_nvlink_leads_to_the_page_of_its_fabric(number: int) -> None:
+    assert "Read on: `tunecheck explain fabric-state`" in (term(f"Xid {number}") or "")
+    assert {"nvidia-smi nvlink -e", "Xid 74", "fabric-state"} <= {
+        word for word in ("nvidia-smi nvlink -e", "Xid 74", "fabric-state") if word in page("xid")}
+
+
 def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
     for number, entry in CATALOG.items():
         text = term(f"Xid {number}")

@@ -21,3 +21,10 @@ def test_a_goal_that_is_not_reached_is_explained() -> None:
     assert len(cells) == len(ROWS)
     assert {row[0].removeprefix("| ") for row in cells if row[4] in ("no", "in part")} == {
         row["what"] for row in ROWS if "missed" in row}
+
+
+def test_a_note_stands_on_a_goal_that_is_reached_and_under_its_own_heading() -> None:
+    noted = [row["what"] for row in ROWS if "note" in row]
+    assert noted and not [row["what"] for row in ROWS if "note" in row and "missed" in row]
+    notes = page().split("\n## Notes\n")[1].split("\n## ")[0]
+    assert [line.split("**")[1] for line in notes.splitlines() if line] == noted

@@ -19,7 +19,7 @@ from tunecheck.host.answers import RecordedHost
 from tunecheck.host.live import LiveHost
 from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
 from tunecheck.parsers.kernel.rejected import rejected
-from tunecheck.parsers.nvidia.xid_catalog import CATALOG, RECOVERY
+from tunecheck.parsers.nvidia.xid_catalog import CATALOG, RECOVERY, advice
 from tunecheck.parsers.text.log_lines import LEFT_OUT, MAX_CHARS, line
 
 _REPO = Path(__file__).resolve().parents[3]
@@ -131,6 +131,28 @@ def test_the_catalogue_is_whole() -> None:
     assert all(entry.meaning and entry.action for entry in CATALOG.values())
     assert sorted(RECOVERY) == list(range(8))
     assert sorted(CATALOG) == list(range(1, 177))
+
+
+def test_what_to_do_about_an_xid_names_a_command_or_the_document_that_says_more() -> None:
+    """A workflow, a tool or a table of NVIDIA's alone leads nowhere."""
+    actions = {(code, word): advice(code, word).action for code in CATALOG for word in ("Fatal", "Nonfatal")}
+    names_another = re.compile("workflow|diagnos|investigate|sub-code|hexadecimal|[A-Z]{3,}_[A-Z]|test the")
+    leads_there = re.compile(r"`[^`]+`|docs\.nvidia\.com/deploy/")
+    assert [key for key, text in actions.items() if names_another.search(text) and not leads_there.search(text)] == []
+    assert [key for key, text in actions.items() if re.search("workflow|investigate", text)] == []
+    for code in (74, *range(144, 151)):
+        for severity in ("Fatal", "Nonfatal"):
+            found = advice(code, severity)
+            assert "`nvidia-smi nvlink -s`" in found.action and "`nvidia-smi nvlink -e`" in found.action
+            assert "docs.nvidia.com/deploy/" in found.action and found.read_on == "fabric-state"
+
+
+@pytest.mark.parametrize("code", range(144, 151))
+def test_a_fatal_error_of_nvlink5_needs_a_reset_and_another_does_not(code: int) -> None:
+    assert advice(code, "NETIR_LINK_EVT  Fatal   XC0").severity == "fail"
+    assert "--gpu-reset" in advice(code, "NETIR_LINK_EVT  Fatal   XC0").action
+    assert advice(code, "NETIR_LINK_EVT  Nonfatal   XC0").severity == "warn"
+    assert "--gpu-reset" not in advice(code, "NETIR_LINK_EVT  Nonfatal   XC0").action
 
 
 @pytest.mark.parametrize(("lost", "commands"), [(False, ["dmesg"]), (True, ["dmesg", "journalctl"])])

@@ -201,8 +201,9 @@ def _check_fixes(box: Box, lines: list[str]) -> None:
             said = fix.partition(": ")[2]
             assert _bare(said) in whole or re.fullmatch(
                 r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+;? [^:;]+: tunecheck explain [\w-]+|"
-                r"(?:[^:;]+: )?sudo tunecheck \w+|[^:;]+: [^;]+; [^:;]+: sudo tunecheck record|"
-                r"[^:;]+: [^;]+ \(\D+ \d+ [^();]+\);(?: \w+: [^;]+;)? [^:;]+: sudo tunecheck record", said), (
+                r"(?:[^:;]+: )?sudo tunecheck \w+|"
+                # Behind a command on a line of its own, of one or of several joined by &&, no semicolon stands.
+                r"[^:;]+: [^;]+;? (?:\w+: [^;]+;? )?[^:;]+: sudo tunecheck record", said), (
                 f"{box.name}: {said}")
         fix = line.strip() if line.startswith("        fix") else None
 

@@ -24,6 +24,8 @@ def test_a_fix_stands_once(count: int, subject: str) -> None:
              if line.startswith("WARN    swap: ") and " is wrong" in line]
     assert len(lines) == count
     assert [_LONG.text in line for line in lines] == [True] + [False] * (count - 1)
-    assert (f"for all {count}" in lines[0]) is (count > 1)
+    named = [each for each in (subject.format(number) for number in range(count)) if each]
+    assert (f"fix for these {count} (" in lines[0]) is (count > 1), "the words of the terminal"
+    assert count == 1 or all(name in lines[0].partition("fix for these")[2] for name in named or ["swap"])
     of = subject.format(0) or "the first swap"
     assert all(line.endswith(f"; fix: the same as for {of}, above") for line in lines[1:])

@@ -19,8 +19,8 @@ COMMAND_LINE_SIZE = 2048
 TRIAL_KEY = "tunecheck.trial"
 #: After how many seconds a trial boot that nobody committed returns to the old entry (tunecheck-trial.service).
 CONFIRM_KEY = "tunecheck.confirm"
-#: Names the initramfs of its own that a trial entry loads; only where it has one. Not "...initrd": the kernel's EFI stub
-#: takes "initrd=" anywhere in the line for a file that it has to load, and does not start without it.
+#: Names the initramfs of its own that a trial entry loads; only where it has one. Not "...initrd": the kernel's EFI
+#: stub takes "initrd=" anywhere in the line for a file that it has to load, and does not start without it.
 INITRD_KEY = "tunecheck.initramfs"
 #: Parameters that a trial entry has behind its mark (playbooks/module_utils/trial_hang.py).
 _TRIAL_ONLY = frozenset({CONFIRM_KEY, "panic", "softlockup_panic", "hung_task_panic", "nmi_watchdog",

@@ -22,13 +22,14 @@ _TABLE = f"tunecheck's table, made from NVIDIA's catalogue of {DATE}, has no Xid
 class XidEntry(NamedTuple):
     """One entry. ``action`` is the recommended action, worded for an operator; its commands are in back-ticks,
     ``{gpu}`` is the address. ``reboot``: the host has to boot again for it. ``physical``: it takes the real machine,
-    which a virtual one has not got."""
+    which a virtual one has not got. ``read_on``: the check whose page says more than xid's."""
 
     meaning: str
     severity: str
     action: str
     reboot: bool = False
     physical: bool = False
+    read_on: str = "xid"
 
 
 class Recovery(NamedTuple):
@@ -42,8 +43,12 @@ class Recovery(NamedTuple):
 _APP = "restart the application"
 _RESET = "reset the GPU: stop what uses it, then `sudo nvidia-smi --gpu-reset -i {gpu}`"
 _WATCH = "none by the catalogue; watch whether it comes back"
-_LOOK = "none by the catalogue; investigate, and ask NVIDIA support if it comes back"
-_NVLINK = "follow NVIDIA's NVLink5 workflow for the sub-code in the text"
+_LOOK = "none by the catalogue; if it comes back: ask NVIDIA support, with the file that `nvidia-bug-report.sh` writes"
+_LINKS = ("see which link it is: `nvidia-smi nvlink -s` shows those that are down, `nvidia-smi nvlink -e` counts "
+          "errors; the cause may be the GPU or NVSwitch at its other end")
+_GUIDELINES = ("the hexadecimal numbers in the text: NVIDIA's GPU Debug Guidelines "
+               "(docs.nvidia.com/deploy/gpu-debug-guidelines)")
+_SUB_CODE = "the sub-code in the text: NVIDIA's Xid catalogue (docs.nvidia.com/deploy/xid-errors), Xid 144 to 150"
 _NONE = "the catalogue gives none"
 _SUPPORT = "none by the catalogue but to ask NVIDIA support"
 _SMOOTHING = "none for the GPU; where power smoothing is wanted"
@@ -62,7 +67,7 @@ CATALOG: dict[int, XidEntry] = {
     8: XidEntry("channel idle timeout", "warn", _APP),
     11: XidEntry("invalid or corrupted push buffer stream", "warn", _APP),
     13: XidEntry("graphics engine exception (bad access in a kernel)", "warn",
-                 f"{_APP}; repeated over several applications: run NVIDIA's field diagnostics"),
+                 f"{_APP}; repeated over several applications: test the GPU with NVIDIA's DCGM, `dcgmi diag -r 3`"),
     14: XidEntry("fake error, made by a test", "warn", _WATCH),
     25: XidEntry("invalid or illegal push buffer stream", "warn", _APP),
     31: XidEntry("GPU memory page fault", "warn", _APP),
@@ -88,14 +93,17 @@ CATALOG: dict[int, XidEntry] = {
     67: XidEntry("illegal access by the driver (verification)", "warn", _LOOK),
     68: XidEntry("NVDEC error", "warn", _APP),
     69: XidEntry("graphics engine class error", "warn", _APP),
-    74: XidEntry("NVLink error", "fail", "follow NVIDIA's NVLink workflow (Xid 144 to 150 on NVLink5)"),
+    74: XidEntry("NVLink error", "fail",
+                 f"{_LINKS}; {_RESET}; if it comes back on the same link: have the board checked; {_GUIDELINES}",
+                 read_on="fabric-state"),
     78: XidEntry("vGPU start error", "warn", "update the driver and the firmware"),
     79: XidEntry("GPU has fallen off the bus", "fail",
                  "reboot the host; if it comes back, look at hardware: power, seating, riser", True, True),
     80: XidEntry("corrupted data sent to the GPU", "warn", _APP),
     86: XidEntry("optical flow engine (OFA) exception", "warn", _APP),
     92: XidEntry("high rate of single-bit ECC errors", "warn", _WATCH),
-    93: XidEntry("InfoROM wear limit exceeded, not fatal", "warn", "none now; clear the limit with NVIDIA's nvflash"),
+    93: XidEntry("InfoROM wear limit exceeded, not fatal", "warn",
+                 "none now; ask NVIDIA support for nvflash, the program that clears the limit"),
     94: XidEntry("contained memory error", "warn", _APP),
     95: XidEntry("uncontained memory error", "fail", _RESET),
     106: XidEntry("SMBPBI test message", "warn", "none: it is a test"),
@@ -113,8 +121,8 @@ CATALOG: dict[int, XidEntry] = {
     141: XidEntry("CUDA fast path error", "warn", _LOOK),
     142: XidEntry("NVENC3 error", "warn", _SUPPORT),
     143: XidEntry("GPU initialisation error", "fail", _RESET),
-    **{code: XidEntry(f"NVLink5 {unit} error", "warn", _NVLINK) for code, unit in enumerate(
-        ("SAW", "RLW", "TLW", "TREX", "NVLPW_CTRL", "NETIR", "MSE"), 144)},
+    **{code: XidEntry(f"NVLink5 {unit} error", "warn", f"{_LINKS}; {_SUB_CODE}", read_on="fabric-state")
+       for code, unit in enumerate(("SAW", "RLW", "TLW", "TREX", "NVLPW_CTRL", "NETIR", "MSE"), 144)},
     151: XidEntry("key rotation (confidential computing)", "warn", "restart the virtual machine"),
     152: XidEntry("DLA SMMU error", "warn", _LOOK),
     153: XidEntry("DLA timeout", "warn", _LOOK),
@@ -123,7 +131,8 @@ CATALOG: dict[int, XidEntry] = {
     156: XidEntry("resource retirement event", "fail", _RESET),
     157: XidEntry("resource retirement failure", "warn", "ask NVIDIA support"),
     158: XidEntry("GPU fatal timeout", "fail", _RESET),
-    159: XidEntry("CHI non-data error", "warn", "CHECK_UVM, in the catalogue's words"),
+    159: XidEntry("CHI non-data error", "warn", "look at what nvidia-uvm says beside it: `journalctl -k -b -g uvm "
+                                                "--no-pager` (CHECK_UVM in the catalogue)"),
     160: XidEntry("channel retirement event", "warn", _LOOK),
     161: XidEntry("channel retirement failure", "warn", _LOOK),
     162: XidEntry("power smoothing switched on again", "warn", _NONE),
@@ -144,6 +153,9 @@ CATALOG: dict[int, XidEntry] = {
     176: XidEntry("PCIe correctable error fault", "warn", _NONE),
 }
 
+#: What to do about Xid 144 to 150 where the text says Fatal; the entries above are for every other severity.
+_NVLINK5_FATAL = f"{_LINKS}; {_RESET}; {_SUB_CODE}"
+
 #: Xid 154's action numbers, which NVML's field 230 has too: NV2080_CTRL_GPU_RECOVERY_ACTION in ctrl2080gpu.h of
 #: open-gpu-kernel-modules 595.45.04 ends with 5; NVML's change log adds the bus reset and the system reboot with 615.
 RECOVERY = {
@@ -160,7 +172,7 @@ RECOVERY = {
 
 class Advice(NamedTuple):
     """What to do about one Xid, and the source that says so. ``opens_driver``: it is a reset, or the application's
-    restart."""
+    restart. ``read_on``: the check whose page says more."""
 
     meaning: str
     severity: str
@@ -169,6 +181,7 @@ class Advice(NamedTuple):
     reboot: bool = False
     physical: bool = False
     opens_driver: bool = False
+    read_on: str = "xid"
 
 
 def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Advice:
@@ -176,9 +189,12 @@ def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Adv
     name: it wins, and "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
     entry = CATALOG.get(code, XidEntry("unknown code", "warn", "look it up at docs.nvidia.com/deploy/xid-errors"))
     said = SOURCE if code in CATALOG else f"{_TABLE} {code}"
-    severity = "fail" if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text) else entry.severity
+    if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text):
+        entry = entry._replace(severity="fail", action=_NVLINK5_FATAL)
+    severity = entry.severity
     if recovery is None:
-        return Advice(entry.meaning, severity, entry.action, said, entry.reboot, entry.physical, _opens(entry.action))
+        return Advice(entry.meaning, severity, entry.action, said, entry.reboot, entry.physical, _opens(entry.action),
+                      entry.read_on)
     number, words = recovery
     asked = RECOVERY.get(number, Recovery(f"what the driver calls {words}"))
     return Advice(entry.meaning, "warn" if number == 0 else severity, asked.action, f"Xid 154: {words}", asked.reboot,

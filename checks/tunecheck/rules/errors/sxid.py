@@ -16,11 +16,11 @@ CODES = {
     "sxid-N": "An NVSwitch reported SXid N.",
 }
 _ID = CHECK.id
-_FATAL = Remedy.typed("stop what uses the GPUs, reset all of them together (`sudo nvidia-smi --gpu-reset`) or reboot, "
-                      "and look at fabric-state; again: look the number up in appendix D of NVIDIA's fabric manager "
-                      "user guide")
-_OTHER = Remedy.typed("look at `sudo journalctl -u nvidia-fabricmanager`, and the number up in appendix D of NVIDIA's "
-                      "fabric manager user guide")
+_NUMBER = ("look up the number in appendix D of NVIDIA's Fabric Manager user guide "
+           "(docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide)")
+_FATAL = Remedy.typed("stop what uses the GPUs and reset all of them together: `nvidia-smi --gpu-reset`; where that is "
+                      f"refused, reboot; see fabric-state; if it comes back, {_NUMBER}")
+_OTHER = Remedy.typed(f"see what Fabric Manager says: `journalctl -u nvidia-fabricmanager`; {_NUMBER}")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -27,6 +27,8 @@ def remedy(log: KernelEvents, xid: Xid) -> Remedy:
     """Return it as a remedy. The address comes from the log: it goes into a command only where it is an address."""
     found, gpu = recommended(log, xid), f"{xid.gpu}.0"
     action = f"recommended: {found.action} ({found.source})"
+    if found.read_on != "xid":
+        action += f"; read on: `tunecheck explain {found.read_on}`"
     place = Place.MACHINE if found.physical else Place.BOX
     return replace(Remedy.typed(action, (), found.reboot, place, gpu=gpu) if addresses([gpu]) else
                    Remedy(action.replace("`", "").replace("{gpu}", "ADDRESS"), (), found.reboot, place),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...model.finding import Finding
 from ..acs.acs_persistence import uncovered
@@ -48,13 +48,24 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = "ok", "pass"
         text = f"{words}: no port between accelerators is left to the kernel's own ACS setting"
     else:
-        bits = [acs for port in ports if (acs := case.snapshot.topology.bridges[port].acs.value)]
-        kernels, redirect = sum(acs.ctl & 0x11 == 0x11 for acs in bits), sum(acs.redirects for acs in bits)
-        code, outcome, text = "kernel-turns-acs-on", "warn", (
-            f"{words} does not keep the kernel from turning ACS on: it asks for ACS as soon as it looks up the IOMMU's "
-            "table (IVRS), though neither translation nor interrupt remapping starts then: "
-            f"{kernels} of {len(ports)} ports between accelerators have SrcValid+ UpstreamFwd+, as the kernel sets "
-            f"them, {redirect} redirect; what was cleared by hand comes back at a port reset")
+        code, outcome, text = "kernel-turns-acs-on", "warn", _now_and_later(case, ports, words)
     yield Finding(_ID, code, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
                   outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None,
                   line.absence if outcome == "unknown" and off is None else None)
+
+
+def _now_and_later(case: Case, ports: Sequence[str], words: str) -> str:
+    """Return what the ports do now, then what they do after the next reset or boot, and why."""
+    told = [case.snapshot.topology.bridges[port].acs for port in ports]
+    bits = [acs.value for acs in told if acs.value]
+    kernels, redirect = sum(acs.ctl & 0x11 == 0x11 for acs in bits), sum(acs.redirects for acs in bits)
+    unread = sum(not acs.known for acs in told)
+    between = f"{len(ports)} ports between accelerators"
+    now = (f"now {redirect} of {between} redirect peer traffic" if redirect else
+           f"whether one of {between} redirects peer traffic now is not known, the ACS bits of {unread} cannot be read"
+           if unread else f"now none of {between} redirects peer traffic")
+    again = " again" if bits else ""
+    return (f"{now}; a port reset, an AER recovery or the next boot turns redirect on{again}, also where it was "
+            "cleared by hand: the kernel asks for ACS as soon as it looks up the IOMMU's table (IVRS), and "
+            f"{words} does not keep it from that ({kernels} of {len(ports)} have SrcValid+ UpstreamFwd+, as the kernel "
+            "sets them)")

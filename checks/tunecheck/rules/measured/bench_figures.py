@@ -45,7 +45,8 @@ CODES = {
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
     "test-failed": "A benchmark, or a test of it, ended with an error.",
     "tests-left-out": "Some tests were left out, as this machine cannot run them, and nvbandwidth does not name them.",
-    "sums-not-checked": "The benchmark did not check its sums.",
+    "sums-not-checked": "The benchmark did not check its sums (N/A in the column #wrong, as -c 0 asks for): its speed "
+                        "is known, and not whether its values are right; run it again with -c 1.",
 }
 _BAD = 0.8
 #: Of what both directions together can carry. Healthy pairs behind one switch: 0.87 to 0.97; with a hairpin: 0.45.

@@ -35,6 +35,9 @@ _LINKS = Remedy.typed("run it again with NCCL_DEBUG=INFO and without NCCL_P2P_DI
                       "`nvidia-smi nvlink -s`")
 _FAILED = Remedy.typed("look into `sudo dmesg` (Xid, AER) for the same moment, and run it again with "
                        "NCCL_DEBUG=INFO, which names the rank and the call; then: `sudo tunecheck allreduce`")
+#: The programs of nccl-tests: what a text calls itself gets into a command only where it is one of these.
+_PROGRAMS = tuple(f"{each}_perf" for each in ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast",
+                                              "reduce", "sendrecv", "gather", "scatter", "hypercube"))
 _TUNE = Remedy.typed("without NVLink try NCCL_MIN_NCHANNELS=8 and NCCL_P2P_LEVEL=SYS; with it see "
                      "`nvidia-smi nvlink -s`")
 
@@ -71,7 +74,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     elif test.cut:
         yield Finding(check, "cut", name, "unknown", "behaviour",
                       f"{text}; the text is cut before its last lines", "", "",
-                      (name,))
+                      (name,), Remedy("give the text of the run to its last line, \"# Avg bus bandwidth\""))
     elif large is not None and prior is not None and large.size >= _WHOLE and large.busbw < _BAD * prior:
         share = large.busbw / prior
         yield Finding(check, "below-known", name, "warn", "behaviour",
@@ -80,17 +83,36 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name:
         yield _too_small(check, test, large, text, known, prior)
     elif prior is None or large is None or large.size < _WHOLE or any(row.wrong is None for row in test.rows):
-        unchecked = bool(test.rows) and any(row.wrong is None for row in test.rows)
-        why = "the sums were not checked" if unchecked else \
-            "nothing to compare with: no figure of such boards at that size is known here" if known else \
-            f"nothing to compare with: {_unknown_boards(case, test)}"
-        yield Finding(check, "sums-not-checked" if unchecked else NO_COMPARISON, name, "unknown", "behaviour",
-                      f"{text}; {why}", "", "", (name,))
+        why = f"what such boards reach at that size is not known here ({known.name})" if known else \
+            _unknown_boards(case, test)
+        if test.rows and any(row.wrong is None for row in test.rows):
+            yield _unchecked(check, test, text, f"nothing to compare its speed with: {why}" if prior is None or
+                             large is None or known is None else
+                             f"its speed is as expected, {large.busbw / prior:.0%} of the {prior} GB/s that "
+                             f"{known.name} reached")
+        else:
+            yield Finding(check, NO_COMPARISON, name, "unknown", "behaviour",
+                          f"{text}; nothing to compare with: {why}", "", "", (name,))
     else:
         least = f"{_BAD * prior:.0f} GB/s or more"
         yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, no value wrong; expected {least}, {_BAD:.0%} "
                       f"of the {prior} that {known.name if known else ''} reached", f"{large.busbw:.1f}", least,
                       (name,))
+
+
+def _unchecked(check: str, test: NcclTest, text: str, speed: str) -> Finding:
+    """Return the finding about a run that did not look whether what arrived is right."""
+    fix = Remedy.typed("check the sums: `{program} -b 128M -e 1G -f 2 -c 1 -g {ranks}`", program=test.name,
+                       ranks=str(len(test.ranks))) \
+        if _on_one_machine(test) and test.name in _PROGRAMS else \
+        Remedy("check the sums: run it again as it was run, with -c 1")
+    return Finding(check, "sums-not-checked", test.name or "nccl-tests", "unknown", "behaviour",
+                   f"{text}; {speed}; whether its values are right is not known, the sums were not checked", "",
+                   "every value checked", (test.name or "nccl-tests",), fix)
+
+
+def _on_one_machine(test: NcclTest) -> bool:
+    return len(test.ranks) > 1 and len({rank.host for rank in test.ranks}) == 1
 
 
 def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: Board | None, prior: float | None
@@ -104,7 +126,7 @@ def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: 
     more = "" if prior is not None else f"; what {ranks} ranks on {boards or 'unnamed boards'} reach is not known " \
         "here, so only a fault can show"
     fix = Remedy.typed("measure 128 MiB to 1 GiB: `all_reduce_perf -b 128M -e 1G -f 2 -g {ranks}`", ranks=str(ranks)) \
-        if ranks > 1 and len({rank.host for rank in test.ranks}) == 1 else \
+        if _on_one_machine(test) else \
         Remedy("measure 128 MiB to 1 GiB: run it again as it was run, with -b 128M -e 1G -f 2")
     return Finding(check, "too-small", name, "unknown", "behaviour", f"{text}; {most}: {wanted} is needed{more}",
                    _size(large.size) if large else "", wanted, (name,), fix)
