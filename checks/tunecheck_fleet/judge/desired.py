@@ -81,7 +81,8 @@ def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
 
 
 def _is_standing(view: View, host: Host, problem: Problem, keys: _Keys) -> bool:
-    return problem.outcome == "warn" and view.standing.get(host.host, frozenset()).issuperset(keys)
+    """A warning that stands, also where it cannot be told now whether it is still so: nothing happened by that."""
+    return problem.outcome in ("warn", "unknown") and view.standing.get(host.host, frozenset()).issuperset(keys)
 
 
 def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:

@@ -153,7 +153,14 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
     if tight:
         return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
+            and not _gone_dark(each)
             else _cause(each, style, verbose, now) for each in findings]
+
+
+def _gone_dark(finding: Entry) -> bool:
+    """Whether it was known once and cannot be told now: one line has no room for why, and for the command."""
+    cause = finding.lead
+    return cause.outcome == "unknown" and cause.severity != "low" and cause.state != "resolved"
 
 
 def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
