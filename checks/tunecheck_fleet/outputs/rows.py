@@ -16,7 +16,7 @@ from ..fleet_report import Decision, Since
 from ..model import Change
 from ..store.rows import Volatile, Waiver
 from .lines import entry
-from .text import ago, clock, interval, measured, shown, shown_apart, since_of
+from .text import ago, clock, heard, interval, measured, shown, shown_apart, since_of
 
 __all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
 
@@ -24,7 +24,8 @@ __all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_docume
 @dataclass(frozen=True)
 class FleetRow:
     """A box as the newest audit left it. ``drifted``: entries of its report that count; ``problems``: findings that
-    fail or are unknown; ``last_ok``: the newest audit that it answered in."""
+    fail or are unknown, ``failing`` and ``unknown`` of them, beside ``warnings``; ``last_ok``: the newest audit that it
+    answered in."""
 
     host: str
     group: str
@@ -37,6 +38,9 @@ class FleetRow:
     last_ok_at: float | None = None
     tunecheck: str = ""
     spec: str | None = None
+    failing: int = 0
+    warnings: int = 0
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,14 +122,16 @@ def _plain(value: Any) -> Any:
 
 
 def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
-    first = f"{row.host} ({row.group})  {row.status}"
-    for count, word in ((row.drifted, "cause"), (row.problems, "problem")):
-        first += f", {count} {word}{'s' * (count != 1)}{' of drift' * (word == 'cause')}" * bool(count)
-    parts = [row.reason] if row.reason else []
+    first = f"{row.host} ({row.group})  {heard(row.status)}"
+    first += f", {row.drifted} cause{'s' * (row.drifted != 1)} of drift" * bool(row.drifted)
+    checks = [f"{count} {word}{'s' * (count == 1 and word != 'unknown')}" for count, word in (
+        (row.failing, "fail"), (row.warnings, "warn"), (row.unknown, "unknown")) if count]
+    parts = [f"checks: {', '.join(checks)}"] if checks else []
+    parts += [row.reason] if row.reason else []
     if row.status not in ("ok", "partial"):
-        heard = row.last_ok is not None
+        ever = row.last_ok is not None
         when = f" ({ago(row.last_ok_at, now)})" if row.last_ok_at is not None else ""
-        parts.append(f"last answered in #{row.last_ok}{when}" if heard else "never answered yet")
+        parts.append(f"last answered in #{row.last_ok}{when}" if ever else "never answered yet")
     return entry("", parts, style, first)
 
 

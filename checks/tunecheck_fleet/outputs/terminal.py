@@ -265,7 +265,8 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[
         if status == "ok" and style.width and not verbose:
             parts = [f"{words.plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
-        yield one("INCOMPLETE", parts, style, word)
+        # Such a host told all that it can: the exit code does not go by it, so neither does the word.
+        yield one("INCOMPLETE" if status != "ok" else "NOTE", parts, style, word)
 
 
 def _missing(rows: Iterable[HostRow]) -> str:
