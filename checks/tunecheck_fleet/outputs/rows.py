@@ -18,7 +18,7 @@ from ..store.rows import Volatile, Waiver
 from .lines import entry
 from .text import ago, clock, heard, interval, measured, shown, shown_apart, since_of
 
-__all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
+__all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document", "list_text"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,19 @@ class HistoryRow:
 
 
 @dataclass(frozen=True)
+class FoundRow:
+    """What a check found on a box (``outcome``: fail, warn or unknown) since when, and, where it finds it no more, the
+    first audit of that. ``fact`` is the check, as in causes."""
+
+    fact: str
+    subject: str
+    outcome: str
+    since: Since
+    gone: int | None = None
+    gone_at: float | None = None
+
+
+@dataclass(frozen=True)
 class BlameRow:
     """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: none that
     the box told of. A value that was there when the box was first seen is blamed on nobody."""
@@ -81,7 +94,7 @@ class BlameRow:
     change: Change | None = None
 
 
-Row = FleetRow | DriftRow | HistoryRow | BlameRow
+Row = FleetRow | DriftRow | HistoryRow | FoundRow | BlameRow
 #: What only JSON shows as rows.
 Listed = Row | Waiver | Volatile | Decision
 
@@ -99,10 +112,12 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, HistoryRow) and row.fact == "host.incident":
             lines += entry("", [f"told in {interval(replace(row.since, after=None, after_at=None), now)}"], style,
                            f"{row.fact}: {_incident(row.value)}")
-        elif isinstance(row, HistoryRow):
+        elif isinstance(row, HistoryRow | FoundRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
+            first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
+                f"check {row.fact} {row.subject}: {row.outcome}"
             lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
-                           style, f"{row.fact}: {_moved(row)}")
+                           style, first)
         else:
             lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
                            f"{row.fact}: {_moved(row)}")
