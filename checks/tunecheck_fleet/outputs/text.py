@@ -189,7 +189,7 @@ def interval(since: Since | None, now: float | None = None) -> str:
         return "not known"
     when = clock if now is None else lambda at: ago(at, now)
     if since.after is None:
-        return f"before #{since.seen} (first seen {when(since.seen_at)})"
+        return f"before #{since.seen} (there when first seen, {when(since.seen_at)})"
     if since.after_at is None:
         return f"#{since.after}..#{since.seen} (until {when(since.seen_at)})"
     return f"#{since.after}..#{since.seen} ({when(since.after_at)} .. {when(since.seen_at)})"

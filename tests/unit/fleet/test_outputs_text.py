@@ -62,7 +62,7 @@ def test_values_and_times() -> None:
     assert [ago(NOW - seconds, NOW) for seconds in (0, 3600, 7200, 65 * DAY)] == ["now", "60 min ago", "2 h ago",
                                                                                    "65 d ago"]
     assert interval(since(), NOW) == "#364..#365 (26 h ago .. 2 h ago)"
-    assert interval(since(300, None), NOW) == "before #300 (first seen 65 d ago)"
+    assert interval(since(300, None), NOW) == "before #300 (there when first seen, 65 d ago)"
     assert interval(Since(365, WHEN, 364), NOW) == "#364..#365 (until 2 h ago)"
     assert interval(since()) == "#364..#365 (2026-11-20 05:00 UTC .. 2026-11-21 05:00 UTC)"
 
@@ -156,6 +156,21 @@ def test_hosts_that_say_the_same_are_together() -> None:
     rows = [row(f"gpu{number}", status="unreachable", reason=f"ssh: gpu{number}: timed out") for number in range(1, 30)]
     (told,) = gaps(rows)
     assert told[1] == "ssh: HOST: timed out" and len(told[2]) == 29
+
+
+def test_in_a_pipe_what_nobody_could_look_at_is_one_line_that_names_it() -> None:
+    unread = [cause(authority="desired", fact=f"check-{number}", subject="", outcome="unknown", severity="low",
+                    text="not in the import", id=f"{number:08}", value=None, before=None) for number in range(9)]
+    text = terminal(report(causes=tuple(unread)), Style(0), now=NOW)
+    line, = (line for line in text.splitlines() if line.startswith("UNKNOWN "))
+    assert all(each.fact in line for each in unread) and "not in the import" not in text
+    assert terminal(report(causes=tuple(unread)), Style(0), True, NOW).count("not in the import") == 9
+
+
+def test_what_changed_is_not_hidden_among_what_is_known_and_stands_in_a_pipe() -> None:
+    lines = terminal(example(), Style(0), now=NOW, changes=True).splitlines()
+    assert [line.split()[0] for line in lines if line.startswith(("KNOWN", "STANDING"))] == ["KNOWN", "STANDING"]
+    assert not [line for line in lines if "known  " in line]
 
 
 def test_an_audit_of_another_inventory_that_it_is_compared_with_is_named() -> None:
@@ -279,14 +294,14 @@ def test_every_line_of_what_is_known_tells_host_and_cause(width: int) -> None:
 
 
 def test_what_changed_is_shown_without_what_is_known_from_before() -> None:
-    """On a terminal alone: a pipe and -v have it whole."""
+    """On a terminal and in a pipe; -v has it whole."""
     made = report(causes=(cause(id="11111111"), cause(fact="smt", state="known", hosts=("gpu007", "gpu008")),
                           cause(fact="gpu.vbios", state="known", hosts=("gpu007",), authority="majority")))
     text = " ".join(terminal(made, Style(80), now=NOW, changes=True).split())
     assert "KNOWN 2 causes on 2 hosts from before (-v lists them, and so does: tunecheck fleet)" in text
     assert "gpu007" not in text and "kernel.cmdline.iommu" in text and "CAUSES 1 new, 2 known" in text
     assert "DRIFT: 3 causes" in text
-    for style, verbose in ((Style(0), False), (Style(80), True)):
+    for style, verbose in ((Style(0), True), (Style(80), True)):
         assert terminal(made, style, verbose, now=NOW, changes=True) == terminal(made, style, verbose, now=NOW)
 
 
