@@ -56,6 +56,7 @@ class Judge:
         incidents = tuple(map(_incident, plain.pop("incidents")))
         content = answer.content if plain.pop("same") else document
         plain.update((name, tuple(plain[name])) for name in ("untold", "unasked"))
+        plain["dark"] = {check: tuple(why) for check, why in plain["dark"].items()}
         return Seen(**plain, problems=problems, changes=changes, incidents=incidents, document=content)
 
     def start(self) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .fleet_report import FleetReport
     from .store import Store
 
-__all__ = ["decide", "finding_of", "shown_in", "whole_id"]
+__all__ = ["covers", "decide", "finding_of", "shown_in", "whole_id"]
 
 #: So many characters of an id are enough, where they begin no other one.
 _SHORTEST = 4
@@ -46,8 +46,7 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
     wanted_entries = [finding_of(report, name, store.decisions()) for name in wanted]
-    about = [[cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
-             for entry in wanted_entries]
+    about = [covers(what, entry) for entry in wanted_entries]
     for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
@@ -55,6 +54,11 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
                           [(host, cause.fact) for cause in causes for host in cause.hosts],
                           author=author, owner=owner, link=link, note=note), entry)
             for entry, causes in zip(wanted_entries, about, strict=True)]
+
+
+def covers(what: Literal["approve", "acknowledge"], entry: Entry) -> list[Cause]:
+    """The causes of the entry of which it can be said, the one that leads first."""
+    return [cause for cause in (entry.lead, *entry.more) if what == "acknowledge" or _approvable(cause)]
 
 
 def whole_id(name: str, ids: Collection[str]) -> str:

@@ -96,8 +96,9 @@ class Seen:
     ``known`` holds config, identity and secret facts; ``volatile`` gauges, counters and times, of which only the
     newest is kept. ``unknown`` is as in registry.Flat. ``outcomes`` counts every finding by check family for the grid:
     {"acs": "fail", "gpu": "pass"}, the worst of each. ``untold``: checks that told nothing, or not of everything, so
-    that what they found before may still be so; ``unasked``: those that no specification asks for. ``incidents``,
-    oldest first, have times of their own. ``document`` is the snapshot itself.
+    that what they found before may still be so; ``dark``: of each of these why, and what to do about it where the check
+    says that. ``unasked``: those that no specification asks for. ``incidents``, oldest first, have times of their own.
+    ``document`` is the snapshot itself.
     """
 
     host: str
@@ -115,6 +116,7 @@ class Seen:
     problems: tuple[Problem, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
     untold: tuple[str, ...] = ()
+    dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     incidents: tuple[Incident, ...] = ()

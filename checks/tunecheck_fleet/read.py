@@ -23,7 +23,7 @@ from tunecheck.parsers.text.incidents import MOST as MOST_INCIDENTS
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.errors.from_log import only_log_incomplete
-from tunecheck.rules.told import unasked, untold
+from tunecheck.rules.told import unasked, untold, why_untold
 from tunecheck.spec.frozen import Frozen
 
 from .families import outcomes
@@ -40,7 +40,7 @@ _OWN = ("judged by the spec that the box itself sent, which proves nothing: the 
 _WHOLE_LOG = "kernel-log-complete"
 _NO_REMEDY = Remedy("")
 _BAD = ("fail", "warn", "unknown")
-_LINE, _MANY = 2000, 500
+_LINE, _MANY, _REASON = 2000, 500, 500
 #: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
 _MOST, _LARGE, _FACTS = 4 << 20, 1 << 20, 1 << 20
 #: A kernel takes 4096 characters at most; rules look each word up among a thousand others.
@@ -90,6 +90,9 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     remedy_texts = cache(lambda remedy: _for_control_node(remedy, answer.host))
     problems = tuple(_problem(finding, hidden, remedy_texts(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
     dark = untold(findings) | {finding.id for finding in bad[_MANY:]}
+    reasons = {check: (_line(secrets.mask(each.text) if hidden else each.text, _REASON),
+                       _line(remedy_texts(each.remedy or _NO_REMEDY)[1], _REASON))
+               for check, each in why_untold(findings, sorted(dark)).items()}
     if why:
         problems = (Problem("spec-present", answer.host, "unknown", why, code=code), *problems)
         worst = {**worst, "spec": "unknown"}
@@ -103,7 +106,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     return Seen(
         answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
         stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
-        problems, worst, tuple(sorted(dark)), tuple(sorted(unasked(findings) - dark)), tuple(_changes(stored)),
+        problems, worst, tuple(sorted(dark)), reasons, tuple(sorted(unasked(findings) - dark)), tuple(_changes(stored)),
         tuple(_incidents(stored)), _masked(answer.content) if hidden else answer.content)
 
 

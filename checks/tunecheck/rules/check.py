@@ -87,7 +87,8 @@ class Check:
     judges outputs of tools that only an import holds, and says nothing where none of them was given. ``judges``: the
     facts it judges, as shell patterns. About these facts drift asks the desired state, and neither the majority of the
     hosts nor the previous audit; {subject} is the name of what the finding is about. ``happening``: it tells what goes
-    on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it.
+    on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it. None:
+    as its family says; a check of the family ERRORS declares only that it is none of these.
     ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first.
     ``could_not_look``: its own codes of a skip that say that what it judges was not there to be read. Such a skip ends
     no earlier finding (told.py); every other skip says that the check does not apply."""
@@ -102,7 +103,7 @@ class Check:
     of_posts: bool = False
     needs: tuple[Needs, ...] = ()
     judges: tuple[str, ...] = ()
-    happening: bool = False
+    happening: bool | None = None
     built_so: bool = False
     could_not_look: tuple[str, ...] = ()
 
@@ -110,6 +111,12 @@ class Check:
     def module(self) -> str:
         """The name of the check's module below this folder: its family's folder, and its own file."""
         return f"{self.family.value[0]}.{self.id.replace('-', '_')}"
+
+    @property
+    def tells_events(self) -> bool:
+        """Whether it tells what goes on. What logs, counters and error registers hold does, where nothing else is
+        declared."""
+        return self.family is Family.ERRORS if self.happening is None else self.happening
 
     @cached_property
     def codes(self) -> Mapping[str, str]:

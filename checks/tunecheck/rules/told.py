@@ -22,7 +22,7 @@ from .codes import (
 )
 from .index import BY_ID, CHECKS
 
-__all__ = ["unasked", "untold"]
+__all__ = ["unasked", "untold", "why_untold"]
 
 _WHOLE_LOG = "kernel-log-complete"
 #: Common codes of a skip for which what the check looks at was not there to be read. A check declares its own of them.
@@ -44,6 +44,20 @@ def untold(findings: Iterable[Finding], verb: str = "preflight") -> frozenset[st
         finding.outcome in ("fail", "warn") and finding.id != _WHOLE_LOG and _is_of(finding, log))}
     asked = {check.id for check in CHECKS if verb in check.verbs} | {finding.id for finding in every}
     return frozenset(asked - told | partly)
+
+
+def why_untold(findings: Iterable[Finding], checks: Iterable[str]) -> dict[str, Finding]:
+    """Of each of these checks, of which untold() says that they told nothing, the finding that says why. Where its own
+    findings do not, it is that of the kernel log, of which a part is missing. Without one there is no finding of it."""
+    every = list(findings)
+    log = next((each for each in every if each.id == _WHOLE_LOG and each.outcome not in ("pass", "skip")), None)
+    found: dict[str, Finding] = {}
+    for each in every:
+        if each.outcome == "unknown" or each.code == LOG_INCOMPLETE or _could_not_look(each):
+            found.setdefault(each.id, each)
+        elif log is not None and each.outcome in ("fail", "warn"):
+            found.setdefault(each.id, log)
+    return {check: found[check] for check in checks if check in found}
 
 
 def unasked(findings: Iterable[Finding]) -> frozenset[str]:

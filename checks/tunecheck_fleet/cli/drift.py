@@ -26,7 +26,8 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
     """Show what changed since a day (--since, 7 days ago), over all audits from then on: on all hosts, on one, or of
     one fact. No box is asked.
 
-    What is open from before is one line on a terminal, unless -v, --host or --fact asks for it; it counts all the same.
+    What is open from before is one line, unless -v, --host or --fact asks for it; it counts all the same. What stands
+    is one line too.
 
     Exit codes as those of audit."""
     from .. import lookup

@@ -71,7 +71,9 @@ def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None
     rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, drifted[row.host],
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
                      about[row.host].tunecheck if row.host in about else "",
-                     about[row.host].spec if row.host in about else None) for row in found.hosts]
+                     about[row.host].spec if row.host in about else None,
+                     *(sum(each.outcome == word for each in row.problems) for word in ("fail", "warn", "unknown")))
+            for row in found.hosts]
     history(f"{len(rows)} host{'s' * (len(rows) != 1)}, audit #{found.audit.id}", list(rows), json_to, "fleet",
             audit=found.audit.id)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,21 +11,25 @@ from tunecheck.cli import completed
 
 from .shared_options import listed, stored
 
+if TYPE_CHECKING:
+    from ..outputs.rows import FoundRow
+    from ..store import Store
+
 __all__ = ["history"]
 
 
 @click.command()
 @click.option("--host", metavar="HOST", shell_complete=completed.hosts, help="Whose history.")
 @click.option("--gpu", metavar="SERIAL", help="In place of a host: where this GPU was, by serial number or UUID.")
-@click.option("--fact", metavar="FACT", help="Only this fact; a family ends in a dot (kernel.cmdline.).")
+@click.option("--fact", metavar="FACT", help="Only this fact, or check; a family ends in a dot (kernel.cmdline.).")
 @click.option("--since", metavar="TIME", help="Only what came later: 7d, 36h, 2026-11-01, or audit:12.")
 @click.option("--all", "everything", is_flag=True, help="Also values that the host had when it was first seen.")
 @listed
 @stored
 def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
             json_to: str | None, store_url: str | None) -> None:
-    """Show all that ever changed on one host, oldest first, each with its interval; also how it answered, what it
-    was called, and the incidents of what it serves.
+    """Show all that ever changed on one host, oldest first, each with its interval; also what checks found and when
+    that was over, how it answered, what it was called, and the incidents of what it serves.
 
     With --gpu: the hosts that a GPU was in."""
     from tunecheck.errors import Misuse, UsageError
@@ -56,7 +61,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     begin = moment(since, "--since", time.time()) if since is not None else None
     with opened(store_url) as store:
         lookup.host(store, host)
-        if fact is not None and fact not in lookup.PRESENCE:
+        if fact is not None and fact not in lookup.PRESENCE and not lookup.check(fact):
             lookup.fact(store, fact, host)
         never = ""
         after = store.audit(begin).started if isinstance(begin, int) else begin
@@ -69,9 +74,29 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
             never = lookup.never_answered(store, host) if silent else ""
             presence = [span for span in spans_of_host if (everything or not span.baseline or silent)
                     and (after is None or span.since.seen_at >= after) and (fact is None or span.fact.startswith(fact))]
-            spans = sorted([*spans, *presence], key=lambda span: span.since.seen)
-    rows = [HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
+            spans = [*spans, *presence]
+        found = [] if fact is not None and not lookup.check(fact) else \
+            _found(store, host, fact, everything or fact is not None, after)
+    rows: list[HistoryRow | FoundRow] = [
+        HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
+    rows = sorted([*rows, *found], key=lambda row: row.since.seen)
     title = f"{host}{f'  {fact}' if fact else ''}, oldest first{f'; {never}' if never else ''}"
     show(title, list(rows), json_to, "history", lookup.no_values(fact or "", host, "nothing changed" + (
              "" if everything else " (--all shows what it had from the beginning)")),
          host=host, fact=fact, since=since)
+
+
+def _found(store: Store, host: str, check: str | None, everything: bool, after: float | None) -> list[FoundRow]:
+    """What checks found on the host, open and over. Without ``everything`` only what fails or warns, and came when the
+    host was known already."""
+    from ..outputs.rows import FoundRow
+
+    answers = [span.since.seen for span in store.presence(host)
+               if span.fact == "host.answer" and span.value in ("ok", "partial")]
+    first = min(answers, default=0)
+    when = {head.id: head.started for head in store.audits()}
+    there = [*store.problems_resolved(None, None, [host]), *store.problems_since(None, None, [host])]
+    return [FoundRow(row.check, row.subject, row.outcome, row.since, row.until,
+                     None if row.until is None else when.get(row.until))
+            for row in there if check in (None, row.check) and (after is None or row.since.seen_at >= after)
+            and (everything or (row.outcome != "unknown" and row.since.seen > first))]

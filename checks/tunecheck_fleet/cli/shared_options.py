@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
@@ -159,16 +159,19 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out",
                          Misuse.DOES_NOT_BELONG)
     with opened(store_url) as store:
+        covered: dict[int, list[str]] = {}
         if show:
             found = store.decisions()
         elif ended is not None:
             found = [store.end_decision(ended)]
         else:
-            from ..decisions_by_id import decide, shown_in
+            from ..decisions_by_id import covers, decide, shown_in
+            from ..outputs.text import titled
 
             now = shown_in(store, findings, audit_id)
-            found = [decision for decision, _ in decide(store, now, what, findings, author=author or me(), owner=owner,
-                                                        link=link, note=note)]
+            said = decide(store, now, what, findings, author=author or me(), owner=owner, link=link, note=note)
+            found = [decision for decision, _ in said]
+            covered = {decision.id: [titled(each) for each in covers(what, entry)[1:]] for decision, entry in said}
     if as_json:
         from tunecheck.report.plain import to_text
 
@@ -176,10 +179,12 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
 
         emit(to_text(list_document(what, found)))
         return
-    emit("".join(f"{_decision(each)}\n" for each in found) or "nothing was approved or acknowledged\n")
+    emit("".join(f"{_decision(each, covered.get(each.id, ()))}\n" for each in found)
+         or "nothing was approved or acknowledged\n")
 
 
-def _decision(decision: Decision) -> str:
+def _decision(decision: Decision, covered: Sequence[str] = ()) -> str:
+    """``covered``: what it is said of besides the finding that was named."""
     from tunecheck.report.style import safe
 
     from ..outputs.text import clock
@@ -188,5 +193,6 @@ def _decision(decision: Decision) -> str:
     parts = [f"{decision.id}: {decision.finding} {decision.title} {verb} by {decision.author} as of "
              f"#{decision.audit}, {clock(decision.created)}", f"owner {decision.owner}" if decision.owner else "",
              decision.link, decision.note,
+             f"covers also {', '.join(dict.fromkeys(covered))}" if covered else "",
              "taken back" if decision.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

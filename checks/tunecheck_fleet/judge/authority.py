@@ -10,7 +10,7 @@ from tunecheck.rules.index import CHECKS
 __all__ = ["HAPPENING", "JUDGED", "judged", "judging"]
 
 #: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
-HAPPENING = frozenset(check.id for check in CHECKS if check.happening)
+HAPPENING = frozenset(check.id for check in CHECKS if check.tells_events)
 #: Check -> the facts it judges, as shell patterns; {subject} is the name of what the finding was about.
 JUDGED = {check.id: check.judges for check in CHECKS if check.judges}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from ..model import Problem
-from .authority import judged
+from .authority import HAPPENING, judged
 from .rows import Row, plain, widest
 from .view import Host, Move, View
 
@@ -19,6 +20,7 @@ __all__ = ["desired"]
 _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
+_CUT = re.compile(r" and [0-9]+ more$")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 #: Check, subject.
 _Keys = list[tuple[str, str]]
@@ -62,15 +64,27 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 problem.check == over.check and (over.subject in problem.subjects or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
-        problem = Problem(over.check, over.subject, over.outcome,
-                          "is known again" if over.outcome == "unknown" else "does not find it any more")
+        # The end of a list that was cut short is no subject.
+        problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "")
         judges = facts(problem)
+        problem = replace(problem, text=_why_over(view, problem, judges, moved.get(over.host, {})))
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
             rows.append(_row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
                 since=over.since))
     return _folded(rows), settled, checks
+
+
+def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move]) -> str:
+    """What a check says that finds something no more. Where none of the facts that it judges changed, most likely the
+    specification did: what the box was judged by earlier is not kept. Another version of tunecheck judges otherwise."""
+    if problem.outcome == "unknown":
+        return "is known again"
+    same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
+    if same_version and judges and problem.check not in HAPPENING and not any(fact in moved for fact in judges):
+        return "most likely allowed by the specification now: no fact that it judges has changed"
+    return "does not find it any more"
 
 
 def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
@@ -81,7 +95,8 @@ def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
 
 
 def _is_standing(view: View, host: Host, problem: Problem, keys: _Keys) -> bool:
-    return problem.outcome == "warn" and view.standing.get(host.host, frozenset()).issuperset(keys)
+    """A warning that stands, also where it cannot be told now whether it is still so: nothing happened by that."""
+    return problem.outcome in ("warn", "unknown") and view.standing.get(host.host, frozenset()).issuperset(keys)
 
 
 def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
+from tunecheck.model.finding import Remedy
 from tunecheck.rules.codes import UNREAD
 
 from ..fleet_report import Since
@@ -49,6 +50,10 @@ __all__ = [
 RECENT, ENOUGH = 10, 20_000
 FLAP_DAYS = 30.0
 _CUT = re.compile(r" and [0-9]+ more$")
+#: Of a check that told nothing, not even why; and where its own page has no other way.
+_NOTHING_TOLD = "the last snapshot of this host holds nothing of it"
+_LOOK = Remedy.typed("look at it on the box: `sudo tunecheck preflight -v`; where the box is audited by files, make "
+                     "its snapshot there: `sudo tunecheck snapshot --json HOST.json`")
 #: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
 STATE, OPEN = "roles.state", ("staged", "trial")
 
@@ -86,7 +91,7 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -
     """The problems of the host in this audit. The store keeps the texts of the newest answer only: of an older audit it
     knows that a check failed, and not with which text."""
     if state.newest is None or state.newest <= audit.id:
-        return (*state.problems, *_untold(state.problems, open_rows))
+        return (*state.problems, *_untold(state, open_rows))
     newest = {(problem.check, subject, str(problem.outcome)): problem
               for problem in state.problems for subject in problem.subjects}
     # A finding on two of them is one problem.
@@ -96,15 +101,18 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -
         for row in open_rows))
 
 
-def _untold(problems: tuple[Problem, ...], open_rows: Iterable[Open]) -> Iterator[Problem]:
-    """What was found before, and of which the newest answer tells nothing: it may still be so."""
+def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
+    """What was found before, and of which the newest answer tells nothing: it may still be so. It says why, and what
+    to do."""
+    problems = state.problems
     said = {(plain(problem.check, 200), plain(subject, 500)) for problem in problems for subject in problem.subjects}
     dark = {plain(problem.check, 200) for problem in problems if problem.outcome == "unknown"}
     for row in open_rows:
         if (row.check, row.subject) not in said and row.check not in dark:
-            yield Problem(row.check, row.subject, "unknown", "cannot be told now" + (
+            why, fix = state.dark.get(row.check) or (_NOTHING_TOLD, "")
+            yield Problem(row.check, row.subject, "unknown", f"cannot be told now: {why}" + (
                 f"; it was {row.outcome} when it last could" if row.outcome != "unknown" else ""), code=UNREAD,
-                observed=row.outcome)
+                observed=row.outcome, remedy=fix or _LOOK.text, commands=() if fix else _LOOK.commands)
 
 
 def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[

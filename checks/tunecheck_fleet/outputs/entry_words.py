@@ -33,7 +33,10 @@ def age(cause: Cause, now: float) -> str:
 
 
 def expected(cause: Cause) -> str:
-    """Of a clone it is no list of hosts that would stand behind the other one."""
+    """Of a clone it is no list of hosts that would stand behind the other one; of a check that names no value, nothing
+    is said."""
+    if cause.expected == "desired state":
+        return ""
     return f"expected {cause.expected} alone" if cause.authority == "identity" and cause.expected == "one host" else \
         cause.expected
 

@@ -87,7 +87,7 @@ def _coverage(suite: ElementTree.Element, group: str, rows: list[HostRow]) -> No
                                       for row in missing[:_NAMED]))
     if unknown:
         ElementTree.SubElement(case, "system-out").text = legal("\n".join(
-            f"{row.host}: ok, but unknown are {fold(row.unknown, 200)}" for row in unknown[:_NAMED]))
+            f"{row.host}: answered, but unknown are {fold(row.unknown, 200)}" for row in unknown[:_NAMED]))
 
 
 def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause], splits: list[Split]) -> None:

@@ -16,15 +16,16 @@ from ..fleet_report import Decision, Since
 from ..model import Change
 from ..store.rows import Volatile, Waiver
 from .lines import entry
-from .text import ago, clock, interval, measured, shown, shown_apart, since_of
+from .text import ago, clock, heard, interval, measured, shown, shown_apart, since_of
 
-__all__ = ["BlameRow", "DriftRow", "FleetRow", "HistoryRow", "Row", "list_document", "list_text"]
+__all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document", "list_text"]
 
 
 @dataclass(frozen=True)
 class FleetRow:
     """A box as the newest audit left it. ``drifted``: entries of its report that count; ``problems``: findings that
-    fail or are unknown; ``last_ok``: the newest audit that it answered in."""
+    fail or are unknown, ``failing`` and ``unknown`` of them, beside ``warnings``; ``last_ok``: the newest audit that it
+    answered in."""
 
     host: str
     group: str
@@ -37,6 +38,9 @@ class FleetRow:
     last_ok_at: float | None = None
     tunecheck: str = ""
     spec: str | None = None
+    failing: int = 0
+    warnings: int = 0
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,19 @@ class HistoryRow:
 
 
 @dataclass(frozen=True)
+class FoundRow:
+    """What a check found on a box (``outcome``: fail, warn or unknown) since when, and, where it finds it no more, the
+    first audit of that. ``fact`` is the check, as in causes."""
+
+    fact: str
+    subject: str
+    outcome: str
+    since: Since
+    gone: int | None = None
+    gone_at: float | None = None
+
+
+@dataclass(frozen=True)
 class BlameRow:
     """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: none that
     the box told of. A value that was there when the box was first seen is blamed on nobody."""
@@ -77,7 +94,7 @@ class BlameRow:
     change: Change | None = None
 
 
-Row = FleetRow | DriftRow | HistoryRow | BlameRow
+Row = FleetRow | DriftRow | HistoryRow | FoundRow | BlameRow
 #: What only JSON shows as rows.
 Listed = Row | Waiver | Volatile | Decision
 
@@ -95,10 +112,12 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, HistoryRow) and row.fact == "host.incident":
             lines += entry("", [f"told in {interval(replace(row.since, after=None, after_at=None), now)}"], style,
                            f"{row.fact}: {_incident(row.value)}")
-        elif isinstance(row, HistoryRow):
+        elif isinstance(row, HistoryRow | FoundRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
+            first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
+                f"check {row.fact} {row.subject}: {row.outcome}"
             lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
-                           style, f"{row.fact}: {_moved(row)}")
+                           style, first)
         else:
             lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
                            f"{row.fact}: {_moved(row)}")
@@ -118,14 +137,16 @@ def _plain(value: Any) -> Any:
 
 
 def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
-    first = f"{row.host} ({row.group})  {row.status}"
-    for count, word in ((row.drifted, "cause"), (row.problems, "problem")):
-        first += f", {count} {word}{'s' * (count != 1)}{' of drift' * (word == 'cause')}" * bool(count)
-    parts = [row.reason] if row.reason else []
+    first = f"{row.host} ({row.group})  {heard(row.status)}"
+    first += f", {row.drifted} cause{'s' * (row.drifted != 1)} of drift" * bool(row.drifted)
+    checks = [f"{count} {word}{'s' * (count == 1 and word != 'unknown')}" for count, word in (
+        (row.failing, "fail"), (row.warnings, "warn"), (row.unknown, "unknown")) if count]
+    parts = [f"checks: {', '.join(checks)}"] if checks else []
+    parts += [row.reason] if row.reason else []
     if row.status not in ("ok", "partial"):
-        heard = row.last_ok is not None
+        ever = row.last_ok is not None
         when = f" ({ago(row.last_ok_at, now)})" if row.last_ok_at is not None else ""
-        parts.append(f"last answered in #{row.last_ok}{when}" if heard else "never answered yet")
+        parts.append(f"last answered in #{row.last_ok}{when}" if ever else "never answered yet")
     return entry("", parts, style, first)
 
 

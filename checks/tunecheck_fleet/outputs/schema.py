@@ -83,10 +83,13 @@ _VALUE_OR_INCIDENT = {
 _ROWS = {
     "FleetRow": object_(
         host=TEXT, group=TEXT, status=_STATUS, reason=TEXT, hardware=TEXT, drifted=COUNT, problems=COUNT,
-        last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT),
+        last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT,
+        failing=COUNT, warnings=COUNT, unknown=COUNT),
     "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME),
+    "FoundRow": object_(fact=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, since=_SINCE,
+                        gone=MAYBE_COUNT, gone_at=_MAYBE_TIME),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(

@@ -55,12 +55,13 @@ _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved
 def terminal(report: FleetReport, style: Style, verbose: bool = False, now: float | None = None,
              changes: bool = False) -> str:
     """The whole report as text, ending in a newline. The causes stand as the judge ranked them. ``now``: seconds since
-    1970 that "2 h ago" counts from. ``changes``: on a terminal what is known from before is one line without -v."""
+    1970 that "2 h ago" counts from. ``changes``: without -v what is known from before, and what stands, is one line
+    each."""
     now = time.time() if now is None else now
     # With -v every cause stands for itself.
     findings = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
-    changes = changes and style.width > 0 and not verbose
+    changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)
     for rest in _REST if many else ():
         if len(lines) > _PAGE:
@@ -89,7 +90,8 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
               for word in OPEN),
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
             ("rest", list(_incomplete(report, style, verbose, one)), rest),
-            *(("rest", _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
+            *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
+               else _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
             ("rest", [one("NOTE", [note], style) for note in report.notes], rest)):
         if section:
             lines += [""] if style.width and not (tight and part == before) else []
@@ -135,25 +137,36 @@ def _summary(findings: Iterable[Entry]) -> str:
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
     if style.width and not verbose and len(findings) > words.FEW and kind(findings[0].lead) in _QUIET:
-        word = kind(findings[0].lead)
-        hosts = len({host for each in findings for host in each.lead.hosts})
-        whole = sum(1 + len(each.more) for each in findings)
-        brought = f": {whole} with what they brought" if whole > len(findings) else ""
-        summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them{brought})"
-        return [entry(word.upper(), [summary], style)]
+        return _quiet(findings, style)
     unread = [each for each in findings if each.lead.outcome == "unknown" and each.lead.severity == "low"]
-    if style.width and not verbose and len(unread) > words.FEW:
+    if not verbose and len(unread) > words.FEW:
         # What nobody could look at: one line, below what somebody saw.
         where = words.plural(len({host for each in unread for host in each.lead.hosts}), "host")
         names = [*dict.fromkeys(each.lead.fact for each in unread)]
         summary = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
-                   f"{some(names, _NAMED, ', ')} (-v lists them)")
+                   f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
         told = [each for each in findings if each not in unread]
         return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [summary], style)]
     if tight:
         return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
+            and not _gone_dark(each)
             else _cause(each, style, verbose, now) for each in findings]
+
+
+def _quiet(findings: Sequence[Entry], style: Style) -> list[list[str]]:
+    """What is no drift, in one line."""
+    hosts = len({host for each in findings for host in each.lead.hosts})
+    whole = sum(1 + len(each.more) for each in findings)
+    brought = f": {whole} with what they brought" if whole > len(findings) else ""
+    summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them{brought})"
+    return [entry(kind(findings[0].lead).upper(), [summary], style)]
+
+
+def _gone_dark(finding: Entry) -> bool:
+    """Whether it was known once and cannot be told now: one line has no room for why, and for the command."""
+    cause = finding.lead
+    return cause.outcome == "unknown" and cause.severity != "low" and cause.state != "resolved"
 
 
 def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
@@ -258,7 +271,8 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[
         if status == "ok" and style.width and not verbose:
             parts = [f"{words.plural(len(rows), 'host')}, {_missing(rows)}"]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
-        yield one("INCOMPLETE", parts, style, word)
+        # Such a host told all that it can: the exit code does not go by it, so neither does the word.
+        yield one("INCOMPLETE" if status != "ok" else "NOTE", parts, style, word)
 
 
 def _missing(rows: Iterable[HostRow]) -> str:

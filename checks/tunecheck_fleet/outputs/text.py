@@ -15,8 +15,8 @@ from tunecheck.util.text import and_more
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
-           "coverage", "days", "fold", "gaps", "groups", "interval", "kind", "lasts", "measured", "natural", "shown",
-           "shown_apart", "since_of", "titled"]
+           "coverage", "days", "fold", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured", "natural",
+           "shown", "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -26,6 +26,8 @@ OPEN = ("new", "grown", "known", "acknowledged")
 KINDS = (*OPEN, *NOT_DRIFT)
 #: As in model.Status, what answered first.
 STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
+#: What a status is called where its code says more than is known: a host that answered may have lost a GPU.
+_HEARD = {"ok": "answered"}
 #: How long an accepted state lasts; in a report that is the end of the year 9999, for JSON has no infinity.
 FOR_GOOD = "for good"
 _NEVER = 253402300799.0
@@ -187,31 +189,38 @@ def interval(since: Since | None, now: float | None = None) -> str:
         return "not known"
     when = clock if now is None else lambda at: ago(at, now)
     if since.after is None:
-        return f"before #{since.seen} (first seen {when(since.seen_at)})"
+        return f"before #{since.seen} (there when first seen, {when(since.seen_at)})"
     if since.after_at is None:
         return f"#{since.after}..#{since.seen} (until {when(since.seen_at)})"
     return f"#{since.after}..#{since.seen} ({when(since.after_at)} .. {when(since.seen_at)})"
 
 
+def heard(status: str) -> str:
+    """The status of a host for people: "answered", "partial", "timeout". It says nothing of how the host is."""
+    return _HEARD.get(status, status)
+
+
 def coverage(report: FleetReport) -> str:
-    """"1000 hosts: 993 ok, 4 partial, 3 unreachable; 2 that are ok do not know some facts"."""
-    parts = [f"{count} {status}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
+    """"1000 hosts: 993 answered, 4 partial, 3 unreachable; 2 that answered do not know some facts"."""
+    parts = [f"{count} {heard(status)}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
     some = sum(row.status == "ok" and bool(row.unknown) for row in report.hosts)
     unheard = report.audit.asked - len(report.hosts)
     parts += [f"{unheard} without a result"] if unheard > 0 else []
     asked = max(report.audit.asked, len(report.hosts))
     return f"{asked} host{'s' if asked != 1 else ''}: {', '.join(parts) or 'none answered'}" + (
-        f"; {some} that {'is' if some == 1 else 'are'} ok do{'es' * (some == 1)} not know some facts" if some else "")
+        f"; {some} that answered do{'es' * (some == 1)} not know some facts" if some else "")
 
 
 def compared(report: FleetReport) -> str:
-    """"compared with #364", or with whatever was asked for instead."""
+    """"compared with #364", or with whatever was asked for instead. The first audit of an inventory and limit is
+    compared with one of another, which is named."""
     what, _, name = report.baseline.partition(":")
     beside = {"host": f"compared with host {name} in this audit, and with the desired state",
               "majority": "compared with the majority of each group, and with the desired state",
               "desired": "compared with the desired state alone"}
-    return beside.get(what) or (f"compared with #{report.previous.id}" if report.previous else
-                                "the first audit of these hosts")
+    before = report.previous
+    other = f" ({before.scope})" if before and before.scope != report.audit.scope else ""
+    return beside.get(what) or (f"compared with #{before.id}{other}" if before else "the first audit of these hosts")
 
 
 def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:

@@ -52,7 +52,7 @@ class HostState(NamedTuple):
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
     where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
-    for in that audit."""
+    for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it."""
 
     host: str
     group: str
@@ -73,6 +73,7 @@ class HostState(NamedTuple):
     first_audit: int
     claimed: str | None
     unasked: frozenset[str]
+    dark: Mapping[str, tuple[str, str]]
 
     @property
     def answered(self) -> bool:

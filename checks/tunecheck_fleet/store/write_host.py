@@ -72,6 +72,8 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
         "spec": None if seen.spec is None else plain(seen.spec, 100), "reason": plain(seen.reason, 500),
         "unknown": facts.unknown, "checks": facts.unknown_checks,
         **({"told": facts.reported} if facts.reported else {}),
+        **({"dark": {plain(check, 200): [plain(text, 500) for text in why]
+                     for check, why in sorted(seen.dark.items())}} if answered and seen.dark else {}),
         **({"unasked": sorted(plain(check, 200) for check in seen.unasked)} if answered and seen.unasked else {})}))
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:

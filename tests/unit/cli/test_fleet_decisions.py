@@ -155,3 +155,14 @@ def test_a_waiver_that_is_over_is_said_before_what_is_restless(fleet: Fleet) -> 
     (fleet.files / "gpu2.json").write_text("no")
     notes = json.loads(fleet.audit("--json")[1])["notes"]
     assert naming(notes[:1], "1", "gpu.vbios"), notes
+
+
+def test_what_an_acknowledgement_covers_besides_is_named(fleet: Fleet) -> None:
+    for gpus in (2, 1):
+        fleet.put(1, gpus=gpus)
+        fleet.audit()
+    entries = json.loads(fleet.run("fleet", "--json")[1])["entries"]
+    entry = next(each for each in entries if each["more"])
+    code, out, _ = fleet.run("acknowledge", entry["id"], "--author", "mk")
+    assert code == 0 and "covers also" in one_line(out), out
+    assert len(one_line(out).partition("covers also ")[2].split(", ")) >= 1

@@ -137,6 +137,19 @@ def test_a_lost_gpu_is_reported_until_it_is_back(fleet: Fleet) -> None:
     assert code == 0 and "CLEAN" in out and "RESOLVED gpu.count" in out
 
 
+def test_the_history_of_a_host_says_what_checks_found_and_when_that_was_over(fleet: Fleet) -> None:
+    for errors in (0, 1, 0):
+        fleet.put(1, errors=errors, watts=300)
+        fleet.audit()
+    rows = fleet.run("history", "--host", "gpu1")[1].splitlines()
+    assert naming(rows, "check", "gpu-ecc", "#1..#2", "until", "#3"), rows
+    assert not naming(rows, "gpu-power-limit"), rows
+    assert naming(fleet.run("history", "--host", "gpu1", "--all")[1].splitlines(), "check", "gpu-power-limit", "warn")
+    code, out, _ = fleet.run("history", "--host", "gpu1", "--fact", "gpu-ecc", "--json")
+    found = json.loads(out)["rows"]
+    assert code == 0 and {(row["fact"], row["gone"]) for row in found} == {("gpu-ecc", 3)}
+
+
 def test_an_audit_shown_again_tells_what_it_told(tmp_path: Path) -> None:
     """Hosts, counts, causes and the exit code, also of a host that was renamed since; what was said since is named."""
     fleet = Fleet(tmp_path)

@@ -69,7 +69,7 @@ def test_ctrl_c_keeps_what_came_and_the_next_run_asks_only_the_rest(tmp_path: Pa
     for number in (1, 2):       # would now be garbled
         (boxes.boxes[f"gpu{number}"].folder / "snapshot.json").write_text("nothing")
     code, out, err = fleet.run("audit", "-i", inventory)
-    assert code == 0 and "3 hosts: 3 ok" in out and "audit #1" in out, out + err
+    assert code == 0 and "3 hosts: 3 answered" in out and "audit #1" in out, out + err
     assert naming([one_line(err)], "#1", "2", "3", "1")
 
 
@@ -80,5 +80,5 @@ def test_a_frozen_box_is_unknown_and_the_audit_ends_in_time(tmp_path: Path, boxe
     boxes.start()
     inventory = str(boxes.inventory())
     code, out, err = fleet.run("audit", "-i", inventory, "--timeout", "10s", "--max-missing", "1")
-    assert code == 0 and "1 ok, 1 timeout" in out and "10 s" in out, out + err
+    assert code == 0 and "1 answered, 1 timeout" in out and "10 s" in out, out + err
     assert fleet.run("fleet", "--fail-on", "coverage")[0] == 1

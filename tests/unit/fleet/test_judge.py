@@ -249,6 +249,22 @@ def test_what_a_check_says_on_the_host_is_its_severity(outcome: str, severity: s
     assert (cause.severity, cause.fix) == (severity, "reboot")
 
 
+def test_what_is_over_without_a_change_of_its_facts_is_most_likely_allowed_now() -> None:
+    """A list that was cut short is told without its end."""
+    hosts = (_host("h1"),)
+    lists = ("GPU0-GPU4", "GPU1-GPU5 and 10 more")
+    over = tuple(Resolved("h1", "g", "topo-relation", name, "warn", since(5, 4)) for name in lists)
+    errors = (Resolved("h1", "g", "xid", "GPU0", "warn", since(5, 4)),)
+    values = {"h1": {"pcie.relation": {"PIX": 1}}}
+    same = _said(view(values, hosts=hosts, resolved=(*over, *errors)))
+    told = {(each.fact, each.subject, "most likely allowed by the specification now" in each.text)
+            for each in same.causes}
+    assert told == {("topo-relation", "GPU*-GPU*", True), ("xid", "GPU0", False)}
+    moves = (move("h1", "pcie.relation", {"SYS": 1}, {"PIX": 1}),)
+    changed = _said(view(values, hosts=hosts, resolved=over, moves=moves))
+    assert not [each for each in changed.causes if "allowed by" in each.text]
+
+
 def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:
     problem = _fail("acs-persistence", "acs.unit", outcome="warn")
     key = ("acs-persistence", "acs.unit")

@@ -16,7 +16,7 @@ from tunecheck_fleet.fleet_report import Since, Split, Wave
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal
-from tunecheck_fleet.outputs.text import ago, fold, gaps, interval, measured, shown, shown_apart
+from tunecheck_fleet.outputs.text import ago, compared, fold, gaps, interval, measured, shown, shown_apart
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -62,7 +62,7 @@ def test_values_and_times() -> None:
     assert [ago(NOW - seconds, NOW) for seconds in (0, 3600, 7200, 65 * DAY)] == ["now", "60 min ago", "2 h ago",
                                                                                    "65 d ago"]
     assert interval(since(), NOW) == "#364..#365 (26 h ago .. 2 h ago)"
-    assert interval(since(300, None), NOW) == "before #300 (first seen 65 d ago)"
+    assert interval(since(300, None), NOW) == "before #300 (there when first seen, 65 d ago)"
     assert interval(Since(365, WHEN, 364), NOW) == "#364..#365 (until 2 h ago)"
     assert interval(since()) == "#364..#365 (2026-11-20 05:00 UTC .. 2026-11-21 05:00 UTC)"
 
@@ -90,7 +90,7 @@ def test_everything_is_said_at_80_columns() -> None:
     assert [line for line in text.splitlines() if len(line) > 80 and line.strip() not in whole] == []
     assert text.splitlines()[:4] == [
         "tunecheck audit #365, 2026-11-21 05:00 UTC (2 h ago), prod.yml",
-        "8 hosts: 5 ok, 1 partial, 1 unreachable, 1 timeout; compared with #364", "",
+        "8 hosts: 5 answered, 1 partial, 1 unreachable, 1 timeout; compared with #364", "",
         "CAUSES  3 new, 1 known; 1 standing, 1 intended, 1 waived, 1 resolved"]
     assert "HIGH     new  kernel.cmdline.iommu: pt -> (absent)\n         h100-a, 3 hosts: gpu001..gpu003 (3)\n" in text
     assert "299 of 300 in h100-b have {16:8}; since #364..#365 (26 h ago .. 2 h ago)" in " ".join(text.split())
@@ -136,7 +136,7 @@ def test_clean_is_said_only_of_who_answered() -> None:
     assert terminal(silent, Style(80), now=NOW).endswith("UNKNOWN: no host answered, nothing was judged; "
                                                          "1 did not answer\n")
     killed = terminal(report(audit=head(asked=5, finished=None)), Style(80), now=NOW)
-    assert "This audit is not finished" in killed and "5 hosts: 2 ok, 3 without a result" in killed
+    assert "This audit is not finished" in killed and "5 hosts: 2 answered, 3 without a result" in killed
 
 
 def test_what_is_drift_is_decided_once() -> None:
@@ -158,6 +158,29 @@ def test_hosts_that_say_the_same_are_together() -> None:
     assert told[1] == "ssh: HOST: timed out" and len(told[2]) == 29
 
 
+def test_in_a_pipe_what_nobody_could_look_at_is_one_line_that_names_it() -> None:
+    unread = [cause(authority="desired", fact=f"check-{number}", subject="", outcome="unknown", severity="low",
+                    text="not in the import", id=f"{number:08}", value=None, before=None) for number in range(9)]
+    text = terminal(report(causes=tuple(unread)), Style(0), now=NOW)
+    line, = (line for line in text.splitlines() if line.startswith("UNKNOWN "))
+    assert all(each.fact in line for each in unread) and "not in the import" not in text
+    assert terminal(report(causes=tuple(unread)), Style(0), True, NOW).count("not in the import") == 9
+
+
+def test_what_changed_is_not_hidden_among_what_is_known_and_stands_in_a_pipe() -> None:
+    lines = terminal(example(), Style(0), now=NOW, changes=True).splitlines()
+    assert [line.split()[0] for line in lines if line.startswith(("KNOWN", "STANDING"))] == ["KNOWN", "STANDING"]
+    assert not [line for line in lines if "known  " in line]
+
+
+def test_an_audit_of_another_inventory_that_it_is_compared_with_is_named() -> None:
+    whole = example()
+    assert whole.previous is not None
+    assert compared(whole) == "compared with #364"
+    other = dataclasses.replace(whole, previous=dataclasses.replace(whole.previous, scope="files of /srv/carried"))
+    assert compared(other) == "compared with #364 (files of /srv/carried)"
+
+
 def test_lists_say_since_when_and_who() -> None:
     rows = [BlameRow("smt", "off", since(), "on", Change("0a1b", WHEN - 3600, "applied")),
             BlameRow("smt", "on", since(340, 339), "off"), BlameRow("smt", "off", since(300, None))]
@@ -172,9 +195,10 @@ def test_lists_say_since_when_and_who() -> None:
                                     HistoryRow("smt", "on", since(340, 339), "off")], Style(0), NOW)
     assert "until #340 (25 d ago)" in history and "smt: off -> on; " in history and "still so" in history
     boxes = list_text("fleet", [FleetRow("gpu7", "h100-b", "timeout", "no answer", last_ok=361, last_ok_at=WHEN - DAY),
-                                FleetRow("gpu8", "h100-b", "ok", drifted=2, problems=1)], Style(0), NOW)
+                                FleetRow("gpu8", "h100-b", "ok", drifted=2, problems=3, failing=1, warnings=4,
+                                         unknown=2)], Style(0), NOW)
     assert "gpu7 (h100-b)  timeout; no answer; last answered in #361 (26 h ago)" in boxes
-    assert "gpu8 (h100-b)  ok, 2 causes of drift, 1 problem" in boxes
+    assert "gpu8 (h100-b)  answered, 2 causes of drift; checks: 1 fails, 4 warn, 2 unknown" in boxes
     assert list_text("drift", [], Style(80), NOW, "no value changed") == "drift\nno value changed\n"
     bad = DriftRow(reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, since())
     assert "\x1b" not in list_text(reports.HOSTILE, [bad], Style(0), NOW)
@@ -223,9 +247,9 @@ def test_facts_that_a_host_does_not_know_are_said_alike_everywhere() -> None:
     from tunecheck_fleet.outputs.junit import junit
 
     one = report(hosts=(row("gpu001", unknown={"gpu.vbios": "no permission"}), row("gpu002")))
-    assert "2 hosts: 2 ok; 1 that is ok does not know some facts" in terminal(one, Style(False, 0), now=NOW)
+    assert "2 hosts: 2 answered; 1 that answered does not know some facts" in terminal(one, Style(False, 0), now=NOW)
     xml = junit(one)
-    assert "<error" not in xml and "gpu001: ok, but unknown are gpu.vbios" in xml
+    assert "<error" not in xml and "gpu001: answered, but unknown are gpu.vbios" in xml
     assert "SOME UNKNOWN" in html(one) and ">OK</span>" not in html(one)
 
 
@@ -270,14 +294,14 @@ def test_every_line_of_what_is_known_tells_host_and_cause(width: int) -> None:
 
 
 def test_what_changed_is_shown_without_what_is_known_from_before() -> None:
-    """On a terminal alone: a pipe and -v have it whole."""
+    """On a terminal and in a pipe; -v has it whole."""
     made = report(causes=(cause(id="11111111"), cause(fact="smt", state="known", hosts=("gpu007", "gpu008")),
                           cause(fact="gpu.vbios", state="known", hosts=("gpu007",), authority="majority")))
     text = " ".join(terminal(made, Style(80), now=NOW, changes=True).split())
     assert "KNOWN 2 causes on 2 hosts from before (-v lists them, and so does: tunecheck fleet)" in text
     assert "gpu007" not in text and "kernel.cmdline.iommu" in text and "CAUSES 1 new, 2 known" in text
     assert "DRIFT: 3 causes" in text
-    for style, verbose in ((Style(0), False), (Style(80), True)):
+    for style, verbose in ((Style(0), True), (Style(80), True)):
         assert terminal(made, style, verbose, now=NOW, changes=True) == terminal(made, style, verbose, now=NOW)
 
 

@@ -10,11 +10,15 @@ import pytest
 from tests.unit.facts.trees import answering, full, switch
 from tests.unit.fleet.test_read import answer
 
+from tunecheck.report.style import Style
 from tunecheck.rules.check import Needs
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.fleet_report import FleetReport
-from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.judge import JudgeOptions, exit_code, report
 from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.html import html
+from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store.store import Store
 
@@ -112,3 +116,37 @@ def test_drift_is_compared_with_an_audit_that_heard_these_hosts(store: Store) ->
     for about in (None, "gpu01"):
         found = report(store, 3, options, about)
         assert _of(found, "gpu-ecc") == {("known", "fail")}, about
+
+
+_WHY = "/boot/grub/grub.cfg: not in the import"
+
+
+@pytest.mark.parametrize("dark", [{}, {"acs-persistence": (_WHY, "")}, {"acs-persistence": (_WHY, "run: mend it")}])
+def test_what_cannot_be_told_now_says_why_and_what_to_do_in_every_form(store: Store,
+                                                                       dark: dict[str, tuple[str, str]]) -> None:
+    bad = Problem("acs-persistence", "kernel command line", "fail", "so it is")
+    _night(store, _told(bad))
+    found = _night(store, replace(_told(untold=("acs-persistence",)), dark=dark))
+    why, fix = dark.get("acs-persistence", ("holds nothing of it", ""))
+    for style in (Style(0), Style(100)):
+        shown = " ".join(terminal(found, style).split())
+        assert "cannot be told now" in shown and why in shown and (fix or "sudo tunecheck snapshot --json") in shown
+    for form in (str(document(found)), html(found)):
+        assert why in form and (fix or "sudo tunecheck snapshot --json") in form
+        assert "takes effect at once" not in form
+
+
+def test_a_standing_warning_that_cannot_be_told_now_is_no_drift(store: Store) -> None:
+    _night(store, _told(Problem("acs-persistence", "kernel command line", "warn", "so it is")))
+    for now in (_told(untold=("acs-persistence",)),
+                _told(Problem("acs-persistence", "kernel command line", "unknown", _WHY), untold=("acs-persistence",))):
+        found = _night(store, now)
+        cause, = (each for each in found.causes if each.fact == "acs-persistence")
+        assert cause.standing and not cause.counts and cause.outcome == "unknown" and not found.drift
+        assert exit_code(found, ["drift", "fail", "unknown"]) == 0
+
+
+def test_an_answer_says_why_a_check_told_nothing() -> None:
+    cut = _log(_LATER)
+    assert {"xid", "gpu-fallen-off"} <= cut.dark.keys() <= {*cut.untold}
+    assert all(why for why, _ in cut.dark.values())

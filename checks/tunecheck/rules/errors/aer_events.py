@@ -11,7 +11,7 @@ from ..context import Case
 from . import from_log
 
 CHECK = Check(
-    "aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS, happening=True,
+    "aer-events", "no PCIe error since boot", Heading.KERNEL, 50, Family.ERRORS,
 )
 CODES = {
     "fatal-error": "A device reported a fatal PCIe error.",

@@ -12,7 +12,7 @@ from .earlier_boot_events import boots, counted, from_to
 
 CHECK = Check(
     "earlier-boots", "what the kernel said of GPUs before this boot: history",
-    Heading.KERNEL, 90, Family.ERRORS,
+    Heading.KERNEL, 90, Family.ERRORS, happening=False,
 )
 CODES = {
     "nothing-of-gpus": "The lines of earlier boots hold no event of a GPU.",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
-    Heading.KERNEL, 40, Family.ERRORS, happening=True,
+    Heading.KERNEL, 40, Family.ERRORS,
 )
 CODES = {
     "fell-off-bus": "A GPU fell off the bus in operation.",

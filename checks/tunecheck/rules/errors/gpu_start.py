@@ -13,7 +13,7 @@ from . import from_log
 
 CHECK = Check(
     "gpu-start", "the driver brought every GPU up: adapter, firmware (GSP), probe",
-    Heading.KERNEL, 20, Family.ERRORS, happening=True,
+    Heading.KERNEL, 20, Family.ERRORS,
 )
 CODES = {
     "adapter-failed": "The driver could not bring a GPU up (RmInitAdapter failed).",

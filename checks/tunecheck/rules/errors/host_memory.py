@@ -11,7 +11,7 @@ from . import from_log
 
 CHECK = Check(
     "host-memory", "the host's memory is sound, and nothing was killed for want of it",
-    Heading.KERNEL, 75, Family.ERRORS, happening=True,
+    Heading.KERNEL, 75, Family.ERRORS,
 )
 CODES = {
     "uncorrected-error": "The host's memory or a processor had an error that was not corrected (EDAC, machine check).",

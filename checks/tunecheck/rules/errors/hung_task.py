@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     "hung-task", "no task hung, and no CPU got stuck, in the kernel or in the NVIDIA driver",
-    Heading.KERNEL, 70, Family.ERRORS, happening=True,
+    Heading.KERNEL, 70, Family.ERRORS,
 )
 CODES = {
     "hung-in-driver": "A task hung in the NVIDIA driver.",

@@ -18,7 +18,7 @@ from .incident_words import alike, clock, how, many
 
 CHECK = Check(
     "incidents", "what is served did not stall in the last week, and nothing waits for a person",
-    Heading.RUNTIME, 110, Family.ERRORS, happening=True,
+    Heading.RUNTIME, 110, Family.ERRORS,
 )
 CODES = {
     "drained": "What is served stalled and was drained; it waits for a person.",

@@ -11,7 +11,7 @@ from . import from_log
 
 CHECK = Check(
     "iommu-fault", "the IOMMU refused no device its memory or its interrupts",
-    Heading.KERNEL, 65, Family.ERRORS, happening=True,
+    Heading.KERNEL, 65, Family.ERRORS,
 )
 CODES = {
     "dma-refused": "The IOMMU refused a device a read or write of memory that is not mapped for it (DMA fault).",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     "kernel-log-complete", "the kernel log holds this whole boot",
-    Heading.KERNEL, 100, Family.ERRORS, happening=True,
+    Heading.KERNEL, 100, Family.ERRORS,
 )
 CODES = {
     "start-missing": "The kernel log lost its start: it does not hold the first line of the boot.",

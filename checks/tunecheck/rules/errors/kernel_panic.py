@@ -10,7 +10,7 @@ from ..context import Case
 from . import from_log
 
 CHECK = Check(
-    "kernel-panic", "the kernel did not stop", Heading.KERNEL, 80, Family.ERRORS, happening=True,
+    "kernel-panic", "the kernel did not stop", Heading.KERNEL, 80, Family.ERRORS,
 )
 CODES = {
     "panic": "The kernel stopped with a panic.",

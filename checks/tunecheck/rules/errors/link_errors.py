@@ -13,7 +13,7 @@ from .error_counts import errors, latched, replayed, uncounted
 
 CHECK = Check(
     "link-errors", "no PCIe error at any hop, as differences with --since",
-    Heading.LINKS, 50, Family.ERRORS, needs=(Needs.TREE,), happening=True, could_not_look=("not-counted",),
+    Heading.LINKS, 50, Family.ERRORS, needs=(Needs.TREE,), could_not_look=("not-counted",),
 )
 CODES = {
     "uncorrectable-growing": "Uncorrectable errors came since the earlier recording.",

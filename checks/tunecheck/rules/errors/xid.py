@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     "xid", "no Xid since boot; each with NVIDIA's recommended action",
-    Heading.KERNEL, 10, Family.ERRORS, happening=True,
+    Heading.KERNEL, 10, Family.ERRORS,
 )
 CODES = {
     "xid-N": "A GPU reported Xid N.",

@@ -7,6 +7,8 @@
     Array(12).keys();
   const STATUSES = ["ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled"];
   const WORDS = { p: "pass", f: "fail", w: "warn", s: "skip", u: "unknown", "-": "not checked" };
+  // For people: "answered" says nothing of how the host is.
+  const HEARD = ["answered", ...STATUSES.slice(1)];
   const SHORT = { p: "ok", f: "fail", w: "warn", s: "skip", u: "?", "-": "" };
   const text = (index) => page.texts[index];
   const by = (id) => document.getElementById(id);
@@ -59,7 +61,7 @@
       head.scope = "row";
       to.tabIndex = -1;
       head.append(to);
-      row.append(head, make("td", text(host[GROUP]), "left"), make("td", STATUSES[host[STATUS]], host[STATUS] ? "u" : ""),
+      row.append(head, make("td", text(host[GROUP]), "left"), make("td", HEARD[host[STATUS]], host[STATUS] ? "u" : ""),
                  make("td", drifts ? String(drifts) : "", drifts ? "f" : ""));
       // A host that did not answer has no letters.
       for (const letter of host[LETTERS].padEnd(page.families.length, "-"))
@@ -222,7 +224,7 @@
     head.tabIndex = -1;
     head.append(make("span", mark.toUpperCase(), `badge ${outcome}`), " ", make("span", host[NAME], "host"));
     list.append(headed("Group", text(host[GROUP])), headed("Hardware", text(host[HARDWARE]) || "not known"),
-                headed("Answer", STATUSES[host[STATUS]] + (host[REASON] ? `: ${text(host[REASON])}` : "")),
+                headed("Answer", HEARD[host[STATUS]] + (host[REASON] ? `: ${text(host[REASON])}` : "")),
                 headed("Last heard", text(host[LAST]) || "never yet"));
     if (host[CHANGING]) list.append(headed("In change", "our own roles were at work on it during the audit"));
     summary.append(head, list);
