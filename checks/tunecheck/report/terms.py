@@ -18,8 +18,8 @@ _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3,
 _BESIDE = " Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 #: Another way to write a term.
 _ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
-         "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE", "FIRMWARE CHANGE": "FIRMWARE", "A RELOAD": "RELOAD",
-         "A REBOOT": "REBOOT"}
+         "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE", "FIRMWARE CHANGE": "FIRMWARE",
+         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT"}
 #: What stands before these words in a report.
 _TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: ")
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
