@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import Misuse, UsageError
 from ..model.acceptance_codes import CODES as ACCEPTANCE
+from ..parsers.containers.variable_words import VARIABLES, variable_of
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
@@ -77,7 +78,7 @@ def asked_for(words: Sequence[str]) -> list[str]:
 def _is_name(name: str) -> bool:
     """Return whether it is one name that has a page, and nothing else stands behind it."""
     known = term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
-    return bool(name in BY_ID or known or _fact(name) or _code(name))
+    return bool(name in BY_ID or known or _fact(name) or _code(name) or variable_of(name))
 
 
 def summary(check: str) -> str:
@@ -91,7 +92,7 @@ def page(check: str) -> str:
     this message of the kernel. UsageError for what is none of these, with the nearest checks."""
     ids = [check.id for check in CHECKS]
     if check not in ids:
-        if text := term(check) or _fact(check) or _code(check):
+        if text := term(check) or _fact(check) or _code(check) or _variable(check):
             also = _meanings(check.lower()) if check.upper() in FLEET_WORDS else ""
             return f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
         if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
@@ -104,7 +105,7 @@ def page(check: str) -> str:
             return page(words[0])
         near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
             [word for word in NAMES if len(check) > 2 and word.upper().startswith(check.upper())][:3] or \
-            nearest(check.upper(), NAMES, 3, 0.65)
+            nearest(check.upper(), (*NAMES, *VARIABLES), 3, 0.65)
         naming = _naming(" ".join(check.split())) if not near else []
         hint = did_you_mean(near) if near else \
             f"these pages say it: {', '.join(naming[:5])}" if naming else \
@@ -115,6 +116,17 @@ def page(check: str) -> str:
             return (folder / f"{check}.md").read_text(encoding="utf-8") + _codes(check)
     raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again",
                      Misuse.NOT_THERE)
+
+
+def _variable(name: str) -> str:
+    """Return what an environment variable does, and which checks' pages name it; "" where it is none that is known."""
+    known = variable_of(name)
+    if not known:
+        return ""
+    what, more = VARIABLES[known]
+    pages = ", ".join(f"`tunecheck explain {check}`" for check in _naming(known))
+    return (f"# {known}: an environment variable: {what}\n\n{more}".rstrip()
+            + (f"\n\nThese pages name it: {pages}" if pages else "") + "\n")
 
 
 def _codes(check: str) -> str:

@@ -17,9 +17,14 @@ _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3,
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 #: Another way to write a term.
-_ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "NEEDS A RELOAD": "RELOAD",
-         "NEEDS HANDS-ON": "HANDS-ON", "ROOT COMPLEX": "HOST BRIDGE"}
+_ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
+         "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE", "FIRMWARE CHANGE": "FIRMWARE",
+         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT"}
+#: What stands before these words in a report.
+_TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: ")
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
+_IS_SO = ("In the fleet's report it says what putting a value back takes. What changed is in effect already: no change "
+          "waits for it.")
 #: Term -> (in words, what to do or to know, the check to read on).
 _TERMS = {
     "PIX": ("at most one PCIe switch lies between two GPUs: the shortest way over PCIe",
@@ -167,8 +172,10 @@ _TERMS = {
              "is refused and why, how to undo", "Nothing is written.", ""),
     "ROLLBACK": ("playbooks/rollback.yml takes away all that site.yml wrote, and reboots the box where that needs it",
                  "Leave the reboot to later: -e rollback_reboot=false.", ""),
-    "RELOAD": ("what a fix takes: a service, a module or a setting is loaded anew, without a reboot", "", ""),
-    "HANDS-ON": ("what a fix takes: somebody has to go to the machine", "", ""),
+    "RELOAD": ("what a fix takes: a service, a module or a setting is loaded anew, without a reboot", _IS_SO, ""),
+    "REBOOT": ("what a fix takes: the box has to boot again before it has an effect", _IS_SO, ""),
+    "FIRMWARE": ("what a fix takes: a setting of the BIOS, or another version of a firmware", _IS_SO, ""),
+    "HANDS-ON": ("what a fix takes: somebody has to go to the machine", _IS_SO, ""),
     "UNKNOWN": ("a verdict: the evidence is missing, so the check says neither pass nor fail",
                 "The finding says what to add; often it is root: sudo tunecheck preflight.", ""),
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
@@ -184,7 +191,9 @@ def term(name: str) -> str | None:
     name = " ".join(name.split())
     if number := _XID.fullmatch(name):
         return _xid(int(number[1]))
-    upper = _ALSO.get(name.upper(), name.upper())
+    upper = name.upper()
+    upper = next((upper[len(lead):] for lead in _TAKES if upper.startswith(lead)), upper)
+    upper = _ALSO.get(upper, upper)
     if number := _SXID.fullmatch(upper):
         return _page(f"SXid {number[1]}", *_TERMS["SXID"])
     if upper in _RECOVERY:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tunecheck.errors import SpecError
 from tunecheck.spec import profile_files, refusals
+from tunecheck.spec.contradiction import two_sources
 from tunecheck.spec.frozen import Frozen, Spec, from_plain
 from tunecheck.spec.merge import Layer, Merged, leaves, merge
 from tunecheck.spec.models import Spec as Model
@@ -40,7 +41,9 @@ def build(host: str, box_spec: object, box_spec_host: object | None = None) -> F
         raise SpecError(_without_echoes(forbidden, _placed(refusals.of_model(error) + tokens, merged))) from error
     name = plain.pop("profile")
     spec = from_plain(plain)
-    found = _placed(refusals.contradictions(spec), merged)
+    contradictions = refusals.contradictions(spec)
+    found = _placed([(each.path, each.text + two_sources(each, merged, profile, lambda written: _instead(
+        profile, written, group, own))) for each in contradictions], merged)
     if forbidden or found:
         raise SpecError(_without_echoes(forbidden, found))
     return Frozen(host=host, profile=name, spec=spec, sources=_sources(spec, merged, profile))
@@ -104,6 +107,27 @@ def _besides(group: Mapping[str, Any], own: Mapping[str, Any], known: list[str])
             if problem.partition(":")[0] not in told]
 
 
+def _instead(profile: profile_files.Profile, written: Sequence[str], group: Mapping[str, Any],
+             own: Mapping[str, Any]) -> list[profile_files.Profile]:
+    """Return the profiles for the same boards that give one of these fields the same value, and contradict nothing
+    that the inventory writes."""
+    wanted = dict(leaves(merge(Layer(_GROUP, group), Layer(_HOST, own)).values))
+    found = []
+    for name in profile_files.names():
+        other = profile_files.load(name)
+        same = [path for path, value in leaves(other.values) if path in written and value == wanted.get(path)]
+        if name == profile.name or not same or \
+                other.values["accelerators"]["pci_ids"] != profile.values["accelerators"].get("pci_ids"):
+            continue
+        values = merge(Layer(name, other.values), Layer(_GROUP, group), Layer(_HOST, own)).values
+        try:
+            plain = Model.model_validate({**values, "profile": name}).model_dump(exclude={"profile"})
+        except ValidationError:
+            continue
+        found += [] if refusals.contradictions(from_plain(plain)) else [other]
+    return found
+
+
 def _is_given(path: str, values: Mapping[str, Any]) -> bool:
     """Whether the inventory has a value at this path, or at the list or text above it."""
     at: object = values
@@ -123,8 +147,7 @@ def _placed(found: list[tuple[str, str]], merged: Merged) -> list[tuple[str, str
     for path, text in found:
         origin = merged.origin(path, _GROUP)
         prefix = origin if origin in (_GROUP, _HOST) else _GROUP
-        note = "" if origin == prefix else f" (value of profile {origin})"
-        placed.append((f"{prefix}.{path}", f"{text}{note}"))
+        placed.append((f"{prefix}.{path}", text))
     return placed
 
 

@@ -31,6 +31,8 @@ class Merged:
     def origin(self, path: str, fallback: str) -> str:
         """Return the origin of the value at ``path``, or of any value below it or above it. ``fallback`` where none is
         known."""
+        if path in self.origins:
+            return self.origins[path]
         for known, origin in self.origins.items():
             if known == path or known.startswith(path + ".") or path.startswith((known + ".", known + "[")):
                 return origin

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tunecheck.parsers.nvidia import registry_dwords
 from tunecheck.parsers.nvidia.nvidia_params import GONE, LAST, PARAMETERS, UVM, Parameter, c_number
+from tunecheck.spec.contradiction import Contradiction
 from tunecheck.spec.frozen import Spec
 
 from ..util.suggestions import did_you_mean, nearest
@@ -17,16 +18,19 @@ _WORDS = ("RegistryDwords", "RegistryDwordsPerDevice")
 _OTHERS = {"NvSwitchRegDwords", "NvSwitchBlacklist", "rm_firmware_active"}
 
 
-def problems(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Yield ``(path, sentence)`` for each parameter that nvidia.ko or nvidia-uvm.ko would refuse, or take without
+def problems(spec: Spec) -> Iterator[Contradiction]:
+    """Yield what is wrong with each parameter that nvidia.ko or nvidia-uvm.ko would refuse, or take without
     effect."""
     branch = int(spec.driver.version.partition(".")[0]) if spec.driver.version else LAST
     stated = spec.modules.get("nvidia", {})
     for name, value in stated.items():
-        yield from ((f"modules.nvidia.{name}", text) for text in _of_nvidia(name, str(value), branch))
+        known = PARAMETERS.get(name.removeprefix("NVreg_"))
+        others = ("driver.version",) if known and branch < known.since else ()
+        yield from (Contradiction(f"modules.nvidia.{name}", text, others)
+                    for text in _of_nvidia(name, str(value), branch))
     yield from _twice(stated)
     for name, value in spec.modules.get("nvidia-uvm", {}).items():
-        yield from ((f"modules.nvidia-uvm.{name}", text) for text in _of_uvm(name, str(value), branch))
+        yield from (Contradiction(f"modules.nvidia-uvm.{name}", text) for text in _of_uvm(name, str(value), branch))
 
 
 def _of_nvidia(name: str, value: str, branch: int) -> Iterator[str]:
@@ -85,14 +89,15 @@ def _dwords(own: str, value: str) -> Iterator[str]:
     yield from (f"the word {each.word} {each.text}; {each.remedy}" for each in find(value) if each.sure)
 
 
-def _twice(stated: Mapping[str, int | str]) -> Iterator[tuple[str, str]]:
+def _twice(stated: Mapping[str, int | str]) -> Iterator[Contradiction]:
     """Yield each parameter that a word of NVreg_RegistryDwords sets to another value. The word overwrites the
     parameter."""
     for name, value in registry_dwords.words(str(stated.get("NVreg_RegistryDwords", ""))):
         other = stated.get(f"NVreg_{name}")
         if other is not None and c_number(str(other)) != c_number(value):
-            yield (f"modules.nvidia.NVreg_{name}",
-                   f"is {other}, but the word {name}={value} of NVreg_RegistryDwords overwrites it; keep one of them")
+            yield Contradiction(f"modules.nvidia.NVreg_{name}", (
+                f"is {other}, but the word {name}={value} of NVreg_RegistryDwords overwrites it; keep one of them"),
+                ("modules.nvidia.NVreg_RegistryDwords",))
 
 
 def _of_uvm(name: str, value: str, branch: int) -> Iterator[str]:

@@ -24,6 +24,8 @@ class Profile:
     name: str
     values: dict[str, Any]
     sources: dict[str, str]
+    #: What kind of box it is for, in some words: the first line of its file.
+    summary: str = ""
 
 
 def names() -> list[str]:
@@ -43,7 +45,7 @@ def load(name: object) -> Profile:
             [f"profiles are read on the control node: PyYAML is missing here; {CONTROL_NODE}"]
         ) from error
     # Whoever lays an inventory over it may change what it got.
-    return Profile(name, deepcopy(data["values"]), dict(data["sources"]))
+    return Profile(name, deepcopy(data["values"]), dict(data["sources"]), data["summary"])
 
 
 @cache
@@ -54,5 +56,6 @@ def _data(name: str) -> dict[str, Any]:
 
     # libyaml's, where it was built in: the same values in a sixth of the time.
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data: dict[str, Any] = yaml.load((_FOLDER / f"{name}.yml").read_text(encoding="utf-8"), loader)
-    return data
+    text = (_FOLDER / f"{name}.yml").read_text(encoding="utf-8")
+    data: dict[str, Any] = yaml.load(text, loader)
+    return {**data, "summary": text.partition("\n")[0].lstrip("# ").partition(": ")[0].rstrip(".")}

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from tunecheck.parsers.pci.topology import RELATIONS, within
 from tunecheck.spec import cross_field, kernel_params, nvidia_modules
+from tunecheck.spec.contradiction import Contradiction
 from tunecheck.spec.frozen import Spec, declared_tokens
 from tunecheck.spec.merge import module_name
 
@@ -161,70 +162,73 @@ def of_tokens(cmdline: object) -> list[tuple[str, str]]:
     ]
 
 
-def contradictions(spec: Spec) -> list[tuple[str, str]]:
+def contradictions(spec: Spec) -> list[Contradiction]:
     """Return what is wrong between fields that are each right by themselves, and kernel parameters that cannot work."""
     found = _cmdline(spec)
     ids = spec.accelerators.pci_ids
     if not ids:
-        found.append(("accelerators.pci_ids", "is empty; list the accelerators' ids (lspci -nn -d 10de:)"))
+        found.append(Contradiction("accelerators.pci_ids", "is empty; list the accelerators' ids (lspci -nn -d 10de:)"))
     if len(set(ids)) != len(ids):
-        found.append(("accelerators.pci_ids", "lists an id twice; keep one"))
+        found.append(Contradiction("accelerators.pci_ids", "lists an id twice; keep one"))
     found += _groups(spec)
     if spec.boot.timeout_seconds <= spec.boot.panic_seconds:
-        found.append(("boot.timeout_seconds", (
+        found.append(Contradiction("boot.timeout_seconds", (
             f"is {spec.boot.timeout_seconds}, not more than boot.panic_seconds {spec.boot.panic_seconds}: the play "
             "would give up before a panicked trial reboots; raise it"
-        )))  # fmt: skip
+        ), ("boot.panic_seconds",)))  # fmt: skip
     if spec.boot.confirm_seconds is not None and spec.boot.confirm_seconds <= spec.boot.timeout_seconds:
-        found.append(("boot.confirm_seconds", (
+        found.append(Contradiction("boot.confirm_seconds", (
             f"is {spec.boot.confirm_seconds}, not more than boot.timeout_seconds {spec.boot.timeout_seconds}: the box "
             "would return to its old boot entry while the play still waits for it; raise it, or leave it out for "
             "timeout_seconds and 300 more"
-        )))  # fmt: skip
+        ), ("boot.timeout_seconds",)))  # fmt: skip
     return found + cross_field.problems(spec) + list(nvidia_modules.problems(spec))
 
 
-def _groups(spec: Spec) -> list[tuple[str, str]]:
+def _groups(spec: Spec) -> list[Contradiction]:
     want, groups = spec.accelerators, spec.accelerators.groups
     found = []
     if groups.inside is None:
-        return [(f"accelerators.groups.{name}", "is stated, but accelerators.groups.inside is not: nothing says what a "
-                 "group is; state inside, for example PIX for the accelerators below one switch")
+        return [Contradiction(f"accelerators.groups.{name}", (
+            "is stated, but accelerators.groups.inside is not: nothing says what a group is; state inside, for example "
+            "PIX for the accelerators below one switch"), ("accelerators.groups.inside",))
                 for name in ("size", "across") if getattr(groups, name) is not None]
     if want.relation is not None:
-        found.append(("accelerators.relation", (
+        found.append(Contradiction("accelerators.relation", (
             f"is {want.relation} for every pair, and accelerators.groups tells pairs inside a group from pairs across; "
             "keep one of them: the other one's keys are null"
-        )))  # fmt: skip
+        ), tuple(f"accelerators.groups.{name}" for name in ("size", "inside", "across"))))  # fmt: skip
     if groups.across is not None and within(groups.across, groups.inside):
-        found.append(("accelerators.groups.across", (
+        found.append(Contradiction("accelerators.groups.across", (
             f"is {groups.across}, not worse than inside ({groups.inside}): such accelerators would be one group; "
             f"expected worse than {groups.inside} ({' < '.join(RELATIONS)})"
-        )))  # fmt: skip
+        ), ("accelerators.groups.inside",)))  # fmt: skip
     if want.count and groups.size and want.count % groups.size:
-        found.append(("accelerators.groups.size", (
+        found.append(Contradiction("accelerators.groups.size", (
             f"is {groups.size}, and accelerators.count {want.count} is no multiple of it; state the size that every "
             "group has, or null where they differ"
-        )))  # fmt: skip
+        ), ("accelerators.count",)))  # fmt: skip
     return found
 
 
-def _cmdline(spec: Spec) -> list[tuple[str, str]]:
+def _cmdline(spec: Spec) -> list[Contradiction]:
     at = "kernel.cmdline[{}]".format
     cmdline = spec.kernel.cmdline
-    found = of_tokens(cmdline)
+    found = [Contradiction(*each) for each in of_tokens(cmdline)]
     if found:
         return found
     policy = tuple(token for token in declared_tokens(spec)[:1] if spec.iommu in ("pt", "off"))
     offset = len(policy)
+    among = {index for index, _ in kernel_params.conflicts(cmdline)}
     for index, text in kernel_params.conflicts((*policy, *cmdline)):
+        others = () if index - offset in among else ("iommu",)
         if offset and kernel_params.name_of(cmdline[index - offset]) == "iommu":
             text += f' (box_spec.iommu: "{spec.iommu}" sets {policy[0]})'
-        found.append((at(index - offset), text))
+        found.append(Contradiction(at(index - offset), text, others))
     if spec.acs.peer_redirect == "off" and spec.acs.mechanism != "setpci":
         found += [
-            (at(i), f"pci={word} is what box_spec.acs sets, and the kernel keeps only the last one; remove it, "
-                    'or set box_spec.acs.peer_redirect: "leave"')
+            Contradiction(at(i), f"pci={word} is what box_spec.acs sets, and the kernel keeps only the last one; "
+                          'remove it, or set box_spec.acs.peer_redirect: "leave"', ("acs.peer_redirect",))
             for i, token in enumerate(cmdline) if kernel_params.name_of(token) == "pci"
             for word in token.partition("=")[2].split(",")
             if word.startswith(("disable_acs_redir=", "config_acs="))

@@ -13,6 +13,8 @@ from .text import ago, clock, fold, interval, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "expected", "more", "named_hosts", "needs", "plural", "wave"]
 
+#: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
+_TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
 #: Characters of host names in one entry without -v, and what a terminal shows in one line without it.
 NAMES, FEW = 120, 3
 
@@ -56,8 +58,12 @@ def more(finding: Entry) -> str:
 
 
 def needs(cause: Cause) -> str:
-    """What it takes to put the value back."""
-    return "" if cause.fix in ("none", "") else f"needs {'a ' * (cause.fix in ('reload', 'reboot'))}{cause.fix}"
+    """What it takes to put the value back, or what the fix of a check's finding takes; "" where it takes nothing.
+    What changed is so already: a reader must not take it for a change that waits for a reboot."""
+    if cause.fix in ("none", ""):
+        return ""
+    takes = _TAKES.get(cause.fix, cause.fix)
+    return f"its fix needs {takes}" if cause.outcome else f"to put it back: {takes}"
 
 
 def plural(count: int, word: str) -> str:

@@ -47,6 +47,8 @@ _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
 #: On a narrower terminal the host and the cause stand first in a line.
 _WIDE = 80
+#: Characters of host names beside the word in a line that is cut.
+_FIT = 30
 #: Checks that are named where many could not be judged.
 _NAMED = 6
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
@@ -89,7 +91,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
                else _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
               for word in OPEN),
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
-            ("rest", list(_incomplete(report, style, verbose, one)), rest),
+            ("rest", list(_incomplete(report, style, verbose, tight)), rest),
             *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
                else _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
             ("rest", [one("NOTE", [note], style) for note in report.notes], rest)):
@@ -263,16 +265,26 @@ def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[st
     return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
 
 
-def _incomplete(report: FleetReport, style: Style, verbose: bool, one: Callable[..., list[str]]) -> Iterator[list[str]]:
+def _incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) -> Iterator[list[str]]:
+    """In few lines the hosts stand in the first, and what to do about it in the second."""
     for status, reason, rows in gaps(report.hosts):
         answered = status in ("ok", "partial")
         parts = [words.named_hosts([row.host for row in rows], verbose), reason,
                  _missing(rows) if answered else _last(rows)]
         if status == "ok" and style.width and not verbose:
-            parts = [f"{words.plural(len(rows), 'host')}, {_missing(rows)}"]
+            parts = [f"{parts[0]}; {_missing(rows)}", reason]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
-        # Such a host told all that it can: the exit code does not go by it, so neither does the word.
-        yield one("INCOMPLETE" if status != "ok" else "NOTE", parts, style, word)
+        # A host of which some facts are unknown told all that it can: the exit code does not go by it, so neither does
+        # the word.
+        label = "INCOMPLETE" if status != "ok" else "NOTE"
+        if not tight:
+            yield entry(label, parts, style, word)
+            continue
+        who = f"{words.plural(len(rows), 'host')}: {fold([row.host for row in rows], _FIT)}"
+        facts = words.plural(len({fact for row in rows for fact in row.unknown}), "fact")
+        lines = short(label, [who], style, word)
+        told = safe(" " * INDENT + (f"{facts}: {reason}" if status == "ok" else reason or parts[-1]))
+        yield [*lines, *(wrap(told, style.width, INDENT) if status == "ok" else [cut(told, style)])]
 
 
 def _missing(rows: Iterable[HostRow]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -225,11 +226,11 @@ def compared(report: FleetReport) -> str:
 
 def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
     """(status, reason, hosts) of those that did not answer or not wholly, together where they say the same but for
-    their own name; the least heard first."""
+    their own name; the least heard first. Of facts that are unknown it is the reason of most of them."""
     alike: dict[tuple[str, str], list[HostRow]] = {}
     for row in hosts:
         if row.status != "ok" or row.unknown:
-            reason = row.reason or next(iter(row.unknown.values()), "")
+            reason = row.reason or next((why for why, _ in Counter(row.unknown.values()).most_common(1)), "")
             own = rf"(?<![\w.-]){re.escape(row.host)}(?![\w-])"
             alike.setdefault((row.status, re.sub(own, "HOST", reason)), []).append(row)
     ordered = sorted(alike.items(), key=lambda item: (-STATUSES.index(item[0][0]), -len(item[1])))

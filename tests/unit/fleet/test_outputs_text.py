@@ -99,7 +99,7 @@ def test_everything_is_said_at_80_columns() -> None:
     for words in ("MEDIUM   known, flapping, #341 24 d ago  gpu.driver on gpu001",
                   "LOW      new, rollout", "last answered in #361",
                   "never answered yet", "5 facts unknown: gpu.driver", "WAIVED   smt", "until 2026-12-21",
-                  "RESOLVED cpu.governor", "NOTE     waiver 4", "needs hands-on",
+                  "RESOLVED cpu.governor", "NOTE     waiver 4", "to put it back: hands-on work",
                   "\n         fix: run:\n           ansible"):
         assert words in text, words
     assert text.endswith("\nDRIFT: 4 causes on 4 hosts; 2 did not answer and 1 answered in part\n")

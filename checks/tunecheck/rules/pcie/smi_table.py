@@ -141,8 +141,10 @@ def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
     groups = _together(gpus, near)
     if groups:
         shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
-        return Remedy(f"keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES "
-                      "with CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch")
+        return Remedy.typed(
+            "keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES with "
+            "CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch; where a model needs more GPUs than a "
+            "group has: set NCCL_P2P_LEVEL=SYS and measure: `tunecheck explain allreduce-bus`", shown=shown)
     return Remedy.typed("measure what it costs here: `sudo tunecheck preflight --full`; a switch, or slots below one, "
                         "brings the boards closer")
 

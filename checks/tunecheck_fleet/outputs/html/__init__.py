@@ -26,6 +26,7 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
+from ..entry_words import needs
 from ..terminal import verdict_line
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
@@ -102,7 +103,7 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "lasts": lasts(cause.waived) if cause.waived else "",
+            "needs": needs(cause), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(cause.remedy, cause.commands)]}
 

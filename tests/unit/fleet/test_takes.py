@@ -1,0 +1,43 @@
+"""What it takes to put a changed value back, and what the fix of a finding takes, are told apart, in each form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from tests.unit.fleet.reports import WHEN, cause, report
+
+from tunecheck.facts.registry.definition import Fix
+from tunecheck.report.check_pages import asked_for, page
+from tunecheck.report.style import Style
+from tunecheck_fleet.outputs import entry_words
+from tunecheck_fleet.outputs.html import html
+from tunecheck_fleet.outputs.terminal import terminal
+
+TAKEN = [fix for fix in get_args(Fix) if fix != "none"]
+
+
+@pytest.mark.parametrize("fix", TAKEN)
+def test_a_changed_fact_is_put_back_and_a_finding_has_a_fix(fix: str) -> None:
+    changed = cause(fix=fix, authority="previous", outcome="", code="", remedy="", commands=())
+    found = replace(changed, authority="desired", outcome="fail", code="not-set", fact="cmdline-token", id="0000abcd")
+    for one, said, other in ((changed, "to put it back: ", "its fix needs"), (found, "its fix needs ", "put it back")):
+        forms = [terminal(report(causes=(one,)), Style(width), now=WHEN) for width in (0, 80)]
+        for text in [*forms, html(report(causes=(one,)))]:
+            assert said in " ".join(text.split()) and other not in text, text
+        assert asked_for([entry_words.needs(one)]) and "effect already" in page(entry_words.needs(one))
+
+
+def test_nothing_is_said_where_it_takes_nothing() -> None:
+    assert [entry_words.needs(cause(fix=fix)) for fix in ("", "none")] == ["", ""]
+
+
+@pytest.mark.parametrize("words", ["reboot", "a reboot", "needs a reboot", "its fix needs a reboot", "Reload",
+                                   "to put it back: a reboot", "needs a reload", "hands-on", "needs hands-on",
+                                   "firmware", "needs firmware"])
+def test_explain_knows_what_it_takes(words: str) -> None:
+    for asked in ([words], words.split()):
+        found = asked_for(asked)
+        assert len(found) == 1, found
+        assert "what a fix takes" in page(found[0])
