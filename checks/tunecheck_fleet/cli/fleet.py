@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +55,6 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
 @click.pass_obj
 def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None:
     """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
-    from ..entries import entries
     from ..judge import JudgeOptions, report
     from ..outputs.rows import FleetRow
     from ..which_audit import newest_heard
@@ -66,9 +64,7 @@ def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None
     with opened(store_url or outer) as store:
         found = report(store, newest_heard(store)[0], JudgeOptions(union=True))
         about = {state.host: state for state in store.hosts(found.audit.id, store.beside(found.audit.id))}
-    # As the report counts them: one for one thing that happened.
-    drifted = Counter(host for entry in entries(found.causes) if entry.lead.counts for host in entry.lead.hosts)
-    rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, drifted[row.host],
+    rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
                      about[row.host].tunecheck if row.host in about else "",
                      about[row.host].spec if row.host in about else None,

@@ -65,14 +65,16 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 for problem in there.problems):
             continue
         # The end of a list that was cut short is no subject.
-        problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "")
+        problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
+                          code=over.told.code if over.told is not None else "")
         judges = facts(problem)
         problem = replace(problem, text=_why_over(view, problem, judges, moved.get(over.host, {})))
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            rows.append(_row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
-                since=over.since))
+            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(since=over.since)
+            # It is over under the id under which it was open.
+            rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
     return _folded(rows), settled, checks
 
 
@@ -133,8 +135,12 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
-        same=_same((problem.subject, problem.observed), problem.absence) if problem.code else
-        _same((problem.subject, problem.text)))
+        same=_same_of(problem))
+
+
+def _same_of(problem: Problem) -> str:
+    return _same((problem.subject, problem.observed), problem.absence) if problem.code else \
+        _same((problem.subject, problem.text))
 
 
 # Thousands of hosts have the same ones: each text is there once.

@@ -64,7 +64,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     bare = _hosts(store, audit, one, states)
     here = {host.host: host for host in bare}
     groups = groups_of(bare)
-    over = store.problems_resolved(previous.id, audit.id)
+    over = store.problems_resolved(previous.id, audit.id, told=True)
     own = store.problems_since(audit.id, hosts={name})
     state = next(iter(store.hosts(audit.id, only={name})), None)
     checks = {row.check for row in (*own, *over) if row.host == name} | {

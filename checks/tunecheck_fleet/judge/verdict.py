@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tunecheck.model.command import of_inventory
 
+from ..entries import entries
 from ..fleet_report import Cause, FleetReport, HostRow
 from ..model import Problem
 from ..scope import inventory_of
@@ -188,7 +189,7 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
 
 
 def _hosts(view: View, found: tuple[Cause, ...], about: str | None) -> tuple[HostRow, ...]:
-    drifted = Counter(host for cause in found if cause.counts for host in cause.hosts)
+    drifted = Counter(host for entry in entries(found) if entry.lead.counts for host in entry.lead.hosts)
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
         outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,

@@ -110,7 +110,8 @@ class Kept:
 
 @dataclass(frozen=True)
 class Resolved:
-    """A problem that a host had at the previous audit and has not any more."""
+    """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
+    time; None: that is not kept (a history of an older version)."""
 
     host: str
     group: str
@@ -118,6 +119,7 @@ class Resolved:
     subject: str
     outcome: Literal["fail", "warn", "unknown"]
     since: Since
+    told: Problem | None = None
 
 
 @dataclass(frozen=True)

@@ -88,9 +88,9 @@ def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
 
 
 def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -> tuple[Problem, ...]:
-    """The problems of the host in this audit. The store keeps the texts of the newest answer only: of an older audit it
-    knows that a check failed, and not with which text."""
-    if state.newest is None or state.newest <= audit.id:
+    """The problems of the host in this audit. Of an audit that an older version wrote, the store knows that a check
+    failed, and not with which text."""
+    if state.newest is None or state.newest <= audit.id or state.kept:
         return (*state.problems, *_untold(state, open_rows))
     newest = {(problem.check, subject, str(problem.outcome)): problem
               for problem in state.problems for subject in problem.subjects}
@@ -170,7 +170,7 @@ def moves_of(rows: Iterable[ChangeRow], groups: Mapping[str, str]) -> tuple[Move
 
 def resolved_of(rows: Iterable[ProblemSince], groups: Mapping[str, str]) -> tuple[Resolved, ...]:
     return tuple(sorted((Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject,
-                                  _outcome(row.outcome), row.since)
+                                  _outcome(row.outcome), row.since, row.told)
                          for row in rows), key=lambda problem: (problem.check, problem.host, problem.subject,
                                                                 problem.outcome)))
 

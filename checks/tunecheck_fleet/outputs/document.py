@@ -20,17 +20,19 @@ __all__ = ["audit_of", "document", "entry_of"]
 
 def document(report: FleetReport) -> dict[str, Any]:
     """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
-    says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did."""
+    says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did. The summary
+    counts entries, as the last line does."""
+    found = entries(report.causes)
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
         "fact": report.fact,
         "summary": {
             "verdict": verdict_line(report), "asked": max(report.audit.asked, len(report.hosts)),
-            "answered": report.answered, "drift": len(report.drift),
+            "answered": report.answered, "drift": sum(entry.lead.counts for entry in found),
             "outcome": outcome(report),
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
-            "causes": {word: sum(kind(cause) == word for cause in report.causes)
+            "causes": {word: sum(kind(entry.lead) == word for entry in found)
                        for word in KINDS},
         },
         "causes": [_cause(each) for each in report.causes],
@@ -38,7 +40,7 @@ def document(report: FleetReport) -> dict[str, Any]:
                      "fact": entry.lead.fact, "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
                      "news": list(entry.lead.new_hosts), "since": since_of(entry.lead.since),
                      "more": [each.fact for each in entry.more]}
-                    for entry in entries(report.causes)],
+                    for entry in found],
         "splits": [{"group": each.group, "fact": each.fact, "note": each.note,
                     "shares": [{"value": value, "hosts": count, "names": list(names)}
                                for value, count, names in each.parts]}

@@ -17,6 +17,7 @@ from ..own_command import own_command
 from . import audits
 from .audit_queries import ANSWERED, SNAP_END, earlier_names, parts, since, there, times
 from .claims import last_answered
+from .found import told_problems
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
 from .told import NOTHING, Answered, Told
@@ -102,11 +103,14 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
             named = {row.id: row.name for row in part}
             answers = {} if bare else {row.host_id: told.read(named[row.host_id], row) for row in connection.execute(
                 _TOLD.where(newest.c.host_id.in_(named)))}
+            later = {each: named[each] for each, answer in answers.items() if (answer.audit or 0) > number}
+            then = told_problems.read(store, connection, told, later, number) if later and not also else {}
             for row in part:
                 answer = Answered(row.answered_audit, None, (), {}, {}) if bare else answers.get(row.id, NOTHING)
+                answer = answer._replace(problems=then[row.id]) if row.id in then else answer
                 last = earlier.get(row.id)
                 found.append(_state(row, of_itself(row.about, last[1] if last is not None else None), answer,
-                                    last[0] if last is not None else None, number, when))
+                                    last[0] if last is not None else None, number, when, row.id in then))
         return found
 
 
@@ -122,14 +126,14 @@ def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) 
 
 
 def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, number: int,
-           when: dict[int, float]) -> HostState:
-    """``earlier``: of a silent host the audit that it answered last."""
+           when: dict[int, float], kept: bool) -> HostState:
+    """``earlier``: of a silent host the audit that it answered last. ``kept``: as in HostState."""
     last = min(number, row.last_audit) if row.answer in ANSWERED else earlier
     return HostState(
         row.name, itself.group, itself.hardware, row.key, row.answer, itself.reason, last,
         None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, itself.unknown,
         itself.spec, itself.tunecheck, answer.boot_id, answer.audit, row.first_audit, row.claimed, itself.unasked,
-        itself.dark)
+        itself.dark, kept)
 
 
 def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:

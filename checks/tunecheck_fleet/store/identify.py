@@ -31,6 +31,7 @@ class Box(NamedTuple):
     about_id: int
     state: bytes | None
     retired_audit: int | None
+    told_from: int | None
 
 
 _COLUMNS = [host.c[name] for name in Box._fields]

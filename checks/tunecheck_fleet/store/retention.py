@@ -9,7 +9,21 @@ from sqlalchemy import Connection, delete, exists, func, literal_column, select,
 from tunecheck.errors import UsageError
 
 from .rows import Pruned
-from .schema import audit, decision, finding_span, host, identity, incident, journal, newest, snap, span, turn, value
+from .schema import (
+    audit,
+    decision,
+    finding_span,
+    host,
+    identity,
+    incident,
+    journal,
+    newest,
+    problem_span,
+    snap,
+    span,
+    turn,
+    value,
+)
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -39,6 +53,7 @@ def _prune(connection: Connection, first: int) -> Pruned:
     time, hidden."""
     spans = connection.execute(delete(span).where(span.c.until_audit <= first)).rowcount
     connection.execute(delete(finding_span).where(finding_span.c.until_audit <= first))
+    connection.execute(delete(problem_span).where(problem_span.c.until_audit <= first))
     snaps = connection.execute(delete(snap).where(snap.c.to_audit < first)).rowcount
     # That it is a clone counts for as long as it claims another one's key.
     clones = select(host.c.id).where(host.c.claimed.is_not(None), host.c.retired_audit.is_(None))
@@ -48,7 +63,8 @@ def _prune(connection: Connection, first: int) -> Pruned:
     old = audit.c.id < first
     used = union(*(select(column) for column in (
         span.c.from_audit, span.c.until_audit, span.c.after_audit, snap.c.from_audit, snap.c.to_audit,
-        finding_span.c.from_audit, finding_span.c.until_audit, finding_span.c.after_audit, host.c.first_audit,
+        finding_span.c.from_audit, finding_span.c.until_audit, finding_span.c.after_audit,
+        problem_span.c.from_audit, problem_span.c.until_audit, host.c.first_audit,
         host.c.last_audit, host.c.answered_audit, newest.c.audit_id, identity.c.audit_id, decision.c.audit_id)))
     gone = connection.execute(select(func.count()).select_from(audit).where(old, audit.c.pruned.is_(False))).scalar()
     used_ids = used.subquery()
@@ -63,7 +79,8 @@ def _values(connection: Connection) -> int:
     if connection.execute(select(turn.c.name)).first() is not None:
         return 0
     used = union(*(select(column) for column in (span.c.value_id, span.c.before_id, snap.c.about_id, host.c.about_id,
-                                                 audit.c.asked_id))).subquery()
+                                                 audit.c.asked_id, problem_span.c.problem_id,
+                                                 problem_span.c.words_id))).subquery()
     return connection.execute(delete(value).where(value.c.id.not_in(
         select(used.c[0]).where(used.c[0].is_not(None))), value.c.json != "null")).rowcount
 

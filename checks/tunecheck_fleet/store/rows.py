@@ -50,7 +50,8 @@ class Stored:
 class HostState(NamedTuple):
     """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
-    where an older audit is asked for. ``unknown`` is that audit's. ``first_audit``: since when the store knows it.
+    where an older audit is asked for, but for ``problems`` that are ``kept``: these are that audit's. ``unknown`` is
+    that audit's. ``first_audit``: since when the store knows it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
     for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it."""
 
@@ -74,6 +75,7 @@ class HostState(NamedTuple):
     claimed: str | None
     unasked: frozenset[str]
     dark: Mapping[str, tuple[str, str]]
+    kept: bool = False
 
     @property
     def answered(self) -> bool:
@@ -229,7 +231,7 @@ class Claim:
 class ProblemSince:
     """A finding on a host and since when. ``until`` (audit) where it is resolved. ``ours``: our own roles ran on the
     box when it came. ``with_gpus``: a warning that came when the number of GPUs changed; ``again``: that the box had
-    when it was first heard."""
+    when it was first heard. ``told``: of what is resolved how the host told it the last time, where that is kept."""
 
     host: str
     group: str
@@ -241,6 +243,7 @@ class ProblemSince:
     ours: bool = False
     with_gpus: bool = False
     again: bool = False
+    told: Problem | None = None
 
 
 class OpenFinding(NamedTuple):

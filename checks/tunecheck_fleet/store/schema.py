@@ -28,7 +28,8 @@ from sqlalchemy import (
 )
 
 __all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "incident",
-           "journal", "make", "metadata", "newest", "snap", "span", "told", "turn", "value", "version", "waiver"]
+           "journal", "make", "metadata", "newest", "problem_span", "snap", "span", "told", "turn", "value", "version",
+           "waiver"]
 
 metadata = MetaData()
 
@@ -68,6 +69,7 @@ turn = Table(
 
 #: ``key``: what the box is. ``claimed``: a key that it tells but another host had first (a cloned image). The newest
 #: snap of a host has no end of its own: it ends at ``last_audit``, so an unchanged host costs one update here.
+#: ``told_from``: since which audit it has rows in problem_span; None: none yet.
 host = Table(
     "host", metadata,
     Column("id", Integer, primary_key=True),
@@ -84,6 +86,7 @@ host = Table(
     Column("about_id", Integer, nullable=False),
     Column("state", LargeBinary),
     Column("retired_audit", Integer),
+    Column("told_from", Integer),
     sqlite_autoincrement=True,
 )
 Index("host_name", host.c.name, unique=True, sqlite_where=host.c.retired_audit.is_(None))
@@ -218,6 +221,18 @@ finding_span = Table(
     Column("until_audit", Integer, index=True),
     Column("outcome", Text, nullable=False),
     Column("after_audit", Integer),
+    sqlite_with_rowid=False,
+)
+
+#: What the host told of its problems (0006), so that an older audit can tell it again. ``problem_id``: a value, the
+#: problem without what may be other words every night; ``words_id``: a value, [observed, text] as it was told first.
+problem_span = Table(
+    "problem_span", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("problem_id", Integer, primary_key=True, autoincrement=False),
+    Column("words_id", Integer, primary_key=True, autoincrement=False),
+    Column("from_audit", Integer, primary_key=True, autoincrement=False),
+    Column("until_audit", Integer),
     sqlite_with_rowid=False,
 )
 

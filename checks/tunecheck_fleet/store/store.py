@@ -66,8 +66,10 @@ class Store(OpenHistory):
 
     def close(self) -> None:
         """Gives the lock back where an audit was not finished, so that it can be resumed."""
-        audits.let_go(self)
-        self.db.close()
+        try:
+            audits.let_go(self)
+        finally:
+            self.db.close()
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -222,9 +224,9 @@ class Store(OpenHistory):
         return open_findings.open_findings(self, audit_id)
 
     def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None,
-                          hosts: Collection[str] | None = None) -> list[ProblemSince]:
-        """The findings that went away after the one audit up to the other."""
-        return findings.resolved(self, after_audit, upto_audit, hosts)
+                          hosts: Collection[str] | None = None, told: bool = False) -> list[ProblemSince]:
+        """The findings that went away after the one audit up to the other; ``told``: with their words."""
+        return findings.resolved(self, after_audit, upto_audit, hosts, told)
 
     def newest_document(self, host: str) -> bytes:
         """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""

@@ -14,7 +14,10 @@ from ..model import Problem
 if TYPE_CHECKING:
     from sqlalchemy import Row
 
-__all__ = ["NOTHING", "Answered", "Told"]
+__all__ = ["HOST", "NOTHING", "Answered", "Told"]
+
+#: Stands for the name of the host in the plays that are kept with its problems (" -l gpu0412"): hosts share them so.
+HOST = "\x01"
 
 
 class Answered(NamedTuple):
@@ -40,21 +43,36 @@ class Told:
         self._commands: dict[tuple[str, ...], Command] = {}
         self._problems: dict[tuple[Any, ...], Problem] = {}
         self._grids: dict[str, dict[str, str]] = {}
+        self._again: dict[tuple[str, str], Problem] = {}
 
     def read(self, name: str, row: Row[Any]) -> Answered:
         """A row of the table ``newest``, of the host of that name."""
         volatile = json.loads(row.volatile) if row.volatile and self._gauges != () else {}
         if self._gauges is not None:
             volatile = {name: value for name, value in volatile.items() if name in self._gauges}
-        problems = tuple([self._problem(name, stored) for stored in json.loads(row.problems)]) if row.problems else ()
+        problems = tuple([self.problem(name, stored) for stored in json.loads(row.problems)]) if row.problems else ()
         return Answered(row.audit_id, row.boot_id, problems, self._grid(row.outcomes or "{}"), volatile)
+
+    def again(self, name: str, problem: str, words: str) -> Problem:
+        """A problem out of the table ``problem_span``, of the host of that name."""
+        if (found := self._again.get((problem, words))) is None:
+            (observed, text), head = json.loads(words), json.loads(problem)
+            shared = head["remedy"]
+            head["remedy"] = shared.replace(f" -l {HOST}", f" -l {name}")
+            for command in head["commands"]:
+                command["argv"] = [name if part == HOST else part for part in command["argv"]]
+            found = self.problem(name, {"text": text, **head, "observed": observed})
+            if head["remedy"] == shared:
+                self._again[problem, words] = found
+        return found
 
     def _grid(self, text: str) -> dict[str, str]:
         if (found := self._grids.get(text)) is None:
             found = self._grids[text] = json.loads(text)
         return found
 
-    def _problem(self, host: str, stored: dict[str, Any]) -> Problem:
+    def problem(self, host: str, stored: dict[str, Any]) -> Problem:
+        """Out of its JSON, which is used up."""
         once = self._texts.setdefault
         # A store from before remedies had commands holds none.
         commands = tuple([self._command(tuple(each["argv"]), each["where"]) for each in stored.pop("commands", ())])

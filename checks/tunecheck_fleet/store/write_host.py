@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, insert, update
 from ..model import Seen
 from . import audits, spans
 from .audit_queries import ANSWERED
-from .found import findings
+from .found import findings, told_problems
 from .identify import Box, identify
 from .rows import Stored
 from .sanitize import canonical, plain
@@ -32,7 +32,8 @@ FACTS, VALUE, PROBLEMS, RUNS = 20_000, 1 << 16, 2_000, 100
 _HOST = Hot(update(host).where(host.c.id == bindparam("number")).values(
     grp=bindparam("group"), hardware=bindparam("hard"), last_audit=bindparam("now"),
     answered_audit=bindparam("answered"), snap_from=bindparam("begun"), status=bindparam("how"),
-    about_id=bindparam("about"), state=bindparam("digest")))
+    about_id=bindparam("about"), state=bindparam("digest"),
+    told_from=bindparam("told")))
 _END_SNAP = update(snap).where(snap.c.host_id == bindparam("number"), snap.c.from_audit == bindparam("begun")).values(
     to_audit=bindparam("ended"))
 _SNAP = insert(snap)
@@ -79,6 +80,7 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
     if answered and not same:
         what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), facts)
         findings.write(store, connection, row, audit_id, seen.problems, facts.unknown_checks)
+        row = row._replace(told_from=told_problems.write(store, connection, row, audit_id, seen.problems[:PROBLEMS]))
         if seen.changes:
             findings.receipts(connection, row.id, audit_id, seen.changes[-RUNS:])
         if seen.incidents:
@@ -98,7 +100,7 @@ def _state(catalogue: int, seen: Seen) -> bytes:
     of it: who tells the same in another order is read in full, and found to be unchanged."""
     try:
         text = _ENCODER.encode([catalogue, seen.tunecheck, dict(seen.known), sorted(seen.unknown),
-                          [(problem.check, problem.subject, problem.outcome) for problem in seen.problems],
+                          [told_problems.apart(problem) for problem in seen.problems],
                           sorted(seen.untold), sorted(seen.unasked),
                           [(run.run, run.at, run.state) for run in seen.changes],
                           *(vars(each) for each in seen.incidents)])
@@ -162,7 +164,7 @@ def _snap(connection: Connection, row: Box, audit_id: int, group: str, seen: See
     _HOST(connection, {
         "number": row.id, "group": group, "hard": plain(seen.hardware, 300) if answered else row.hardware,
         "now": audit_id, "answered": audit_id if answered else row.answered_audit, "begun": begun, "how": seen.status,
-        "about": about, "digest": state})
+        "about": about, "digest": state, "told": row.told_from})
 
 
 def _newest(store: OpenHistory, connection: Connection, row: Box, audit_id: int, seen: Seen) -> None:

@@ -61,17 +61,19 @@ def html(report: FleetReport) -> str:
     listed = [*causes, *rest][:_CAUSES]
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
+    leads = [entry.lead for entry in entries(report.causes)]
+    drift, uncounted = [lead for lead in leads if lead.counts], [lead for lead in leads if not lead.counts]
     text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
         word=outcome(report).upper(), compared=words.compared(report),
         outcome={"drift": "fail", "unknown": "unknown"}.get(outcome(report), "warn" if _gaps(report) else "pass"),
         says=verdict_line(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
-        severities=[(severity, sum(cause.severity == severity for cause in causes)) for severity in SEVERITIES],
-        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(causes), uncounted=len(rest),
+        severities=[(severity, sum(cause.severity == severity for cause in drift)) for severity in SEVERITIES],
+        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), uncounted=len(uncounted),
         not_drift=[(word, number) for word in words.NOT_DRIFT
-                   if (number := sum(kind(cause) == word for cause in rest))],
-        left_out=len(report.causes) - len(listed), incomplete=_incomplete(hosts),
+                   if (number := sum(kind(cause) == word for cause in uncounted))],
+        left_out=len(leads) - len(shown), incomplete=_incomplete(hosts),
         families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
         page=_Data(hosts, families, [part["cause"] for each in shown for part in (each, *each["others"])]).plain())
     return text + "\n"

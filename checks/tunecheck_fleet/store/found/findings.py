@@ -20,6 +20,7 @@ from ..schema import finding, finding_span, host, incident, journal
 from ..spans import Past
 from ..sql.compiled_statements import Hot
 from .gpu_warnings import with_gpus
+from .told_problems import Over, last_told
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
@@ -142,31 +143,34 @@ def during(audit_id: Any) -> Any:
 
 
 def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
-             names: Collection[str] | None = None) -> list[ProblemSince]:
-    """A finding that only went from fail to warn has a span that begins where the other ends: it is not resolved."""
+             names: Collection[str] | None = None, told: bool = False) -> list[ProblemSince]:
+    """``told``: with how each was told the last time. A finding that only went from fail to warn has a span that begins
+    where the other ends: it is not resolved."""
     next_one = finding_span.alias()
     goes_on = select(next_one.c.host_id).where(
         next_one.c.host_id == finding_span.c.host_id, next_one.c.finding_id == finding_span.c.finding_id,
         next_one.c.from_audit == finding_span.c.until_audit).exists()
     ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
     wanted = _PROBLEM.where(*ended, ~goes_on)
-    return _of_hosts(store, wanted, names, upto_audit)
+    return _of_hosts(store, wanted, names, upto_audit, (after_audit or 0) if told else None)
 
 
 def _of_hosts(store: OpenHistory, wanted: Select[Any], names: Collection[str] | None,
-        number: int | None) -> list[ProblemSince]:
-    """Of these hosts, as they were called in that audit (None: the newest)."""
+              number: int | None, after: int | None = None) -> list[ProblemSince]:
+    """Of these hosts, as they were called in that audit (None: the newest). ``after``: as in _listed."""
     with store.db.read() as connection:
         called = audit_queries.earlier_names(connection, number) if number is not None else {}
     if names is None:
-        return _listed(store, wanted, called)
+        return _listed(store, wanted, called, after)
     those = [number for number, name in called.items() if name in names]
     found = [row for part in parts(names) for row in _listed(store, wanted.where(
-        _of(part) | finding_span.c.host_id.in_(those) if those else _of(part)), called)]
+        _of(part) | finding_span.c.host_id.in_(those) if those else _of(part)), called, after)]
     return [row for row in dict.fromkeys(found) if row.host in names] if called else found
 
 
-def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str]) -> list[ProblemSince]:
+def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
+            after: int | None) -> list[ProblemSince]:
+    """``after``: with how findings that were over after that audit were told the last time."""
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         moved = wanted.with_only_columns(host.c.id, maintain_column_froms=True).where(
@@ -176,10 +180,14 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str]) 
         once = dict[str, str]().setdefault
         gpus = with_gpus(connection, wanted)
         age = cache(lambda begun, after: audit_queries.since(when, begun, after))
+        told = {} if after is None else last_told(store, connection, [Over(*row) for row in connection.execute(
+            wanted.with_only_columns(host.c.id, finding.c.check, finding.c.subject, finding_span.c.outcome,
+                                     finding_span.c.until_audit, maintain_column_froms=True).order_by(None))], after)
         return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
                              once(subject, subject), once(outcome, outcome), age(begun, after), until,
                              after is not None and receipt(ran, number, begun) is not None,
                              (number, found, begun) in gpus and outcome == "warn",
-                             gpus.get((number, found, begun), False))
+                             gpus.get((number, found, begun), False),
+                             told.get(Over(number, check, subject, outcome, until)) if told else None)
                 for number, name, group, check, subject, outcome, begun, after, until, found in connection.execute(
                     wanted.add_columns(finding_span.c.finding_id), execution_options={"yield_per": _ROWS})]
