@@ -14,10 +14,9 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..own_command import own_command
-from . import audits
+from . import audits, told_problems
 from .audit_queries import ANSWERED, SNAP_END, earlier_names, parts, since, there, times
 from .claims import last_answered
-from .found import told_problems
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
 from .told import NOTHING, Answered, Told

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, bindparam, insert, update
 
 from ..model import Seen
-from . import audits, spans
+from . import audits, spans, told_problems
 from .audit_queries import ANSWERED
-from .found import findings, told_problems
+from .found import findings
 from .identify import Box, identify
 from .rows import Stored
 from .sanitize import canonical, plain

@@ -156,3 +156,25 @@ def test_a_history_of_an_older_version_is_told_again_from_its_next_audit_on(tmp_
         _told_again(store, nights)
         with closing(sqlite3.connect(file)) as made:
             assert made.execute("SELECT count(*) FROM finding_span WHERE from_audit <= 3").fetchone() == before
+
+
+def test_the_last_audit_before_the_upgrade_is_told_again_too(tmp_path: Path) -> None:
+    """Its words are there until the hosts answer again: what is over in the next audit is over under its own id."""
+    file = tmp_path / "fleet.db"
+    first, second, third, *_ = _boxes()
+    with Store(str(file)) as store:
+        _audit(store, first)
+        last = _audit(store, second)
+        then = _said(report(store, last))
+    with closing(sqlite3.connect(file)) as made:        # as schema 0005 has it
+        made.executescript("DROP TABLE problem_span; ALTER TABLE host DROP COLUMN told_from; "
+                           "UPDATE tunecheck_version SET version_num = '0005'")
+    with Store(str(file)) as store:
+        found = report(store, _audit(store, third))
+        # What was over in it came before anything was kept.
+        assert [each for each in _said(report(store, last))["causes"] if each.state != "resolved"] == [
+            each for each in then["causes"] if each.state != "resolved"]
+        # What could not be told in it was told before.
+        over = {cause.id for cause in found.causes if cause.state == "resolved" and cause.code}
+        assert len(over) > 5 and over <= {cause.id for cause in then["causes"]}
+        assert report(store, 1).causes, "what is not kept is told without its words"

@@ -19,8 +19,8 @@ from ..sanitize import canonical, plain
 from ..schema import finding, finding_span, host, incident, journal
 from ..spans import Past
 from ..sql.compiled_statements import Hot
+from ..told_problems import Over, last_told
 from .gpu_warnings import with_gpus
-from .told_problems import Over, last_told
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from ...model import Problem
-from ..audit_queries import parts
-from ..sanitize import canonical, plain
-from ..schema import host, newest, problem_span
-from ..sql.compiled_statements import Hot
-from ..told import HOST, Told
+from ..model import Problem
+from .audit_queries import parts
+from .sanitize import canonical, plain
+from .schema import host, newest, problem_span
+from .sql.compiled_statements import Hot
+from .told import HOST, Told
 
 if TYPE_CHECKING:
-    from ..identify import Box
-    from ..open_history import OpenHistory
+    from .identify import Box
+    from .open_history import OpenHistory
 
 __all__ = ["Over", "apart", "last_told", "read", "write"]
 
