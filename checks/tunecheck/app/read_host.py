@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -124,6 +125,12 @@ def recorder(source: str | None) -> RecordingHost:
     from ..host.recording import RecordingHost
 
     if source is not None:
+        from ..host.source import is_import
+
+        if is_import(source):
+            raise UsageError("--record writes what the checks read on this machine, and --from gives texts; to make "
+                             f"one file of the texts: tunecheck snapshot --json FILE --from {shlex.quote(source)}",
+                             Misuse.DOES_NOT_BELONG)
         raise UsageError("--record and --from exclude each other: there is a recording already; drop one of them",
                          Misuse.DOES_NOT_BELONG)
     return RecordingHost(LiveHost())

@@ -74,7 +74,8 @@ COMMON: Mapping[str, str] = {
     LOG_UNREAD: "The kernel log cannot be read; `absence` says why.",
     LOG_INCOMPLETE: "The check found nothing in the kernel log, and the log is not whole. `kernel-log-complete` says "
                     "that once for all checks.",
-    VIRTUAL_PORTS: "This is a virtual machine: the ACS bits that decide are those of its host.",
+    VIRTUAL_PORTS: "This is a virtual machine: its hypervisor made the ports up, and what decides are those of its "
+                   "host.",
     NOT_MEASURED: "No trial measured it, or a trial left it out.",
     TRIAL_HUNG: "The trial hung, so it was not measured to the end; `trial-hang` says more.",
     TRIAL_FAILED: "The trial ended with an error, so it was not measured to the end.",

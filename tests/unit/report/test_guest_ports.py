@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.facts.trees import full, switches
 
+from tunecheck.facts.peer_paths import paths
 from tunecheck.facts.snapshot import gather
 from tunecheck.model.fact import known
 from tunecheck.report.document import Run, document
@@ -45,3 +46,12 @@ def test_ports_of_a_hypervisor_redirect_nothing(guest: str, verb: str) -> None:
     assert {name for name, text in tree.items() if " redirects" in f" {text}"} == (set() if guest else set(tree))
     if guest:
         assert all("virtual port" in text for name, text in tree.items() if name[0] in "08")
+
+
+@pytest.mark.parametrize("guest", ["KVM", ""])
+def test_nothing_is_predicted_or_passed_of_ports_that_a_hypervisor_made_up(guest: str) -> None:
+    case = Case(replace(_SNAPSHOT, guest=known(guest, "DMI")))
+    assert {way.pair.relation.value for way in paths(case.snapshot)} >= {"PIX"}
+    assert {way.one_way is None for way in paths(case.snapshot)} == {bool(guest)}
+    widths = {(each.outcome, each.code) for each in judge(case, "preflight") if each.id == "link-width"}
+    assert widths == ({("skip", "virtual-ports")} if guest else {("pass", "ok")})

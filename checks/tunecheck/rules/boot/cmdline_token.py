@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...model.finding import Finding
+from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import HARMLESS, INEFFECTIVE
 from ...spec.frozen import declared_tokens
@@ -32,6 +32,7 @@ CODES = {
     "not-running-config-unread": "It is not on the running command line; the boot configuration was not read.",
 }
 _ID = CHECK.id
+_DROP = Remedy("drop it from box_spec.kernel.cmdline, or leave it")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -54,9 +55,10 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     found = _judged(case, token, running)
     if found.outcome != "fail" or case.trial or not set(words([token])) <= INEFFECTIVE.keys():
         return found
-    # It is asked for and not set, which is told; what no kernel takes fails no box.
-    return replace(found, outcome="warn", text=f"{found.text}; the specification asks for it, and every kernel "
-                   f"rejects it, also once it is set (cmdline-rejected): {HARMLESS.format(word=token)}")
+    # It is asked for and not set, which is told; what no kernel takes fails no box, and is worth no reboot.
+    return replace(found, outcome="warn", remedy=_DROP, text=f"{token} is without effect on this kernel: every kernel "
+                   f"rejects it, also once it is set (cmdline-rejected); it{found.text.removeprefix(token)}; "
+                   f"{HARMLESS.format(word=token)}")
 
 
 def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:

@@ -102,7 +102,7 @@ def latched(case: Case) -> tuple[str, str, str, str, Fact[Any] | None] | None:
         text = ("no error counter can be read, and the ports above an accelerator, where most errors are latched, are "
                 f"not known: {hidden.why()}")
         return PATH_UNREAD, "unknown", text, "", hidden
-    text = f"no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})"
+    text = f"not judged: no error is latched at any of {len(hops)} hops (UESta, CESta, DevSta){replays} ({limits})"
     return "nothing-latched", "skip", text, "", None
 
 

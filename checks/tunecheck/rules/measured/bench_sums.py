@@ -125,9 +125,10 @@ def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: 
     boards = known.name if known else counted_names([rank.name for rank in test.ranks])
     more = "" if prior is not None else f"; what {ranks} ranks on {boards or 'unnamed boards'} reach is not known " \
         "here, so only a fault can show"
-    fix = Remedy.typed("measure 128 MiB to 1 GiB: `all_reduce_perf -b 128M -e 1G -f 2 -g {ranks}`", ranks=str(ranks)) \
+    fix = Remedy.typed("measure 128 MiB to 1 GiB (bench-figures says why): `all_reduce_perf -b 128M -e 1G -f 2 -g "
+                       "{ranks}`", ranks=str(ranks)) \
         if _on_one_machine(test) else \
-        Remedy("measure 128 MiB to 1 GiB: run it again as it was run, with -b 128M -e 1G -f 2")
+        Remedy("measure 128 MiB to 1 GiB (bench-figures says why): run it again as it was run, with -b 128M -e 1G -f 2")
     return Finding(check, "too-small", name, "unknown", "behaviour", f"{text}; {most}: {wanted} is needed{more}",
                    _size(large.size) if large else "", wanted, (name,), fix)
 

@@ -7,13 +7,14 @@ Where only a text of nvidia-smi or the kernel log tells the lanes, link_from_smi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import board as board_of
 from ..check import TOPO, Check, Family, Heading, Needs
-from ..codes import UNREAD
+from ..codes import UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from .link_common import at_hops, each
 
@@ -40,7 +41,14 @@ def judge(case: Case) -> Iterator[Finding]:
     wanted = case.spec.accelerators.link_width
 
     def one(subject: str, chain: list[Device]) -> Finding:
-        return _declared(subject, chain, wanted) if wanted else _own(case, subject, chain)
+        if wanted:
+            return _declared(subject, chain, wanted)
+        found = _own(case, subject, chain)
+        if not case.guest or len(chain) < 2 or found.outcome == "unknown":
+            return found
+        return replace(found, code=VIRTUAL_PORTS, outcome="skip", remedy=None, text=f"not judged: this is a virtual "
+                       "machine, whose hypervisor made the ports above the accelerator up; the lanes that count are "
+                       f"those of its host ({subject} itself shows x{chain[-1].link.width.value})")
 
     yield from each(case, _ID, one, registers=False)
 

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import importlib.util
 import os
+import sys
 from ctypes import c_char, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 
@@ -41,9 +42,9 @@ class Nccl:
             self._library = ctypes.CDLL(self.path)
             self.path = _loaded(self.path)
         except OSError as error:
-            raise NcclMissingError(f"no usable libnccl ({error}); in the checkout run: pip install '.[nccl]', or name "
-                                   f"one with "
-                                   "--nccl FILE, or use the inference image's: tunecheck trial --in-container IMAGE"
+            raise NcclMissingError(f"no usable libnccl ({error}); in the checkout run: {sys.prefix}/bin/pip install "
+                                   "'.[nccl]', or name one with --nccl FILE, or use the inference image's: tunecheck "
+                                   "trial --in-container IMAGE"
                                    ) from None
         self._library.ncclGetErrorString.restype = c_char_p
         self._library.ncclCommInitRank.argtypes = [ctypes.POINTER(c_void_p), c_int, _UniqueId, c_int]
