@@ -11,9 +11,10 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
     "PARTIAL": ("the host answered, and something on it could not be read that should be",
                 "What could be read is judged. The report says why, under INCOMPLETE; often the audit did not run as "
                 "root on the box, or its snapshot is too old."),
-    "INCOMPLETE": ("a host did not answer, answered in part, or does not know some facts",
+    "INCOMPLETE": ("a host did not answer, or answered in part",
                    "Such a host is never called clean, and its values stay as they were. More of them than "
-                   "--max-missing give exit code 3; what only does not know some facts counts for neither."),
+                   "--max-missing give exit code 3. A host that answered and does not know some facts is a NOTE, and "
+                   "counts for neither."),
     "UNREACHABLE": ("the host did not answer at all", "The reason stands behind it; `tunecheck history --host HOST` "
                     "says since when."),
     "REFUSED": ("the host was reached, and did not let the audit in (ssh, sudo, or a file that may not be read)",
