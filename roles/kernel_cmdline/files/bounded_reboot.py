@@ -69,7 +69,10 @@ def start(argv: list[str]) -> None:
     with contextlib.suppress(OSError):
         subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                          start_new_session=True, restore_signals=True,
-                         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"})
+                         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
+                              # Else a kernel that somebody loaded, or a tree at /run/nextroot, is taken in place of the
+                              # firmware's reboot, which alone obeys a one-shot entry (systemctl(1), reboot).
+                              "SYSTEMCTL_SKIP_AUTO_KEXEC": "1", "SYSTEMCTL_SKIP_AUTO_SOFT_REBOOT": "1"})
 
 
 def wait_until(moment: float) -> None:
