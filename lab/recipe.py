@@ -76,18 +76,20 @@ SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-
                     _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
 
 
-def _grub_reads(name: str, package: str, download: int) -> Layer:
-    """A UEFI box whose GRUB reads its root file system, with /boot, and cannot write it."""
+def _grub_reads(on: str, packages: tuple[str, ...], download: int, name: str = "") -> Layer:
+    """A box whose GRUB reads its root file system, with /boot, and cannot write it."""
     here = _HERE / "grub_reads"
-    return Layer(name, (package, "efibootmgr", "mtools"), here / f"{name}.sh", download,
-                 (here / "grub_reads.sh", *([] if name == "btrfs" else [here / "volumes.py"])), on=name)
+    return Layer(name or on, (*packages, "efibootmgr", "mtools"), here / f"{on}.sh", download,
+                 (here / "grub_reads.sh", *([] if on == "btrfs" else [here / "volumes.py"])), on=on)
 
 
-BTRFS = _grub_reads("btrfs", "btrfs-progs", 2)
-LVM = _grub_reads("lvm", "lvm2", 4)
-MDRAID = _grub_reads("mdraid", "mdadm", 2)
+BTRFS = _grub_reads("btrfs", ("btrfs-progs",), 2)
+LVM = _grub_reads("lvm", ("lvm2",), 4)
+MDRAID = _grub_reads("mdraid", ("mdadm",), 2)
+#: A box that can boot a trial by kexec alone, where its firmware is a BIOS.
+LVM_KEXEC = _grub_reads("lvm", ("lvm2", "kexec-tools"), 5, "lvm-kexec")
 LAYERS = {layer.name: layer
-          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BTRFS, LVM, MDRAID)}
+          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BTRFS, LVM, LVM_KEXEC, MDRAID)}
 
 
 def environment() -> dict[str, str]:

@@ -42,7 +42,8 @@ CELLS = {
     "btrfs-boot-next": Cell("UEFI, GRUB that cannot write (btrfs): BootNext", "uefi", recipe.BTRFS),
     "lvm-boot-next": Cell("UEFI, GRUB that cannot write (ext4 on LVM): BootNext", "uefi", recipe.LVM),
     "mdraid-boot-next": Cell("UEFI, GRUB that cannot write (ext4 on RAID1): BootNext", "uefi", recipe.MDRAID),
-    "bios-lvm": Cell("BIOS, GRUB that cannot write (ext4 on LVM)", "bios", recipe.LVM, trial=False),
+    "lvm-kexec": Cell("BIOS, GRUB that cannot write (ext4 on LVM): kexec", "bios", recipe.LVM_KEXEC),
+    "bios-lvm": Cell("BIOS, GRUB that cannot write (ext4 on LVM), no kexec-tools", "bios", recipe.LVM, trial=False),
 }
 
 

@@ -96,7 +96,7 @@ class Box:
 
     def __init__(self):
         self.spec, self.info, self.trial, self.watchdog, self.bmc, self.locked = {}, {}, {}, {}, {}, "none"
-        self.one_shot = ""
+        self.one_shot, self.by_kexec = "", False
         self.changed, self.refused, self.kept_out, self.rebooting = [], "", "", False
         self.holds_lock = False
 
@@ -182,6 +182,7 @@ class CallbackModule(CallbackBase):
         if "kernel_cmdline_watchdog" in facts:
             box.watchdog = facts["kernel_cmdline_watchdog"]
             box.one_shot = facts.get("kernel_cmdline_one_shot", "")
+            box.by_kexec = facts.get("kernel_cmdline_one_shot_code") == "kexec"
         box.locked = facts.get("pcie_acs_locked", box.locked)
         if "boot_trial_bmc" in facts:
             box.bmc = facts["boot_trial_bmc"]
@@ -291,6 +292,8 @@ class CallbackModule(CallbackBase):
                          "ACS redirect off, without tunecheck-acs.service")
         if not box.refused:
             lines.append(f"  would reboot: {self._reboot(box)}")
+            if box.trial.get("boot_trial_on_trial") and box.by_kexec:
+                lines.append("  not in that trial: firmware, boot loader and a reset of the devices")
             if box.trial.get("boot_trial_on_trial") and box.watchdog.get("code") in _WATCHDOG:
                 lines.append(f"  if the trial hangs: {_WATCHDOG[box.watchdog['code']].format(**box.watchdog)}")
             if box.bmc:

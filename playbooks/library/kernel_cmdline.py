@@ -60,6 +60,11 @@ tokens: {description: The owned tokens, merged., type: list, returned: always}
 trial_parameters: {description: Module parameters that only the trial's line has., type: list, returned: always}
 bootloader: {description: The boot loader driven., type: str, returned: always}
 one_shot: {description: "What boots a trial here just once, in words.", type: str, returned: always}
+one_shot_code:
+  description: The same as next-entry, loader-entry, boot-next or kexec; empty without a boot loader.
+  type: str
+  returned: always
+by_kexec: {description: Whether this boot is a trial that kexec started., type: bool, returned: always}
 watchdog:
   description: >-
     The hardware watchdog that ends a hang of the trial, as {code, device, identity}; code is usable, in_use, software,
@@ -116,7 +121,7 @@ def main():
                 raise
             # A container, or a box that boots from outside: nothing is asked of a boot loader, and nothing is there.
             module.exit_json(changed=False, phase="settled", pending_reboot=False, trial_id="", tokens=[],
-                             trial_parameters=[], bootloader="none", one_shot="",
+                             trial_parameters=[], bootloader="none", one_shot="", one_shot_code="", by_kexec=False,
                              watchdog=trial_hang.watchdog(), returns_in=-1,
                              left=[], diff=[])
         options = module_options.Options(module, modules, bls.release(loader.kernel())) if modules else None
@@ -149,6 +154,7 @@ def main():
                 left = steps.confirm(now)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
         module.fail_json(msg=str(error), code=code_of(error))
+    one_shot = loader.one_shot()
     module.exit_json(
         changed=changed,
         phase=phase,
@@ -157,7 +163,9 @@ def main():
         tokens=now.tokens,
         trial_parameters=now.trial_parameters,
         bootloader=loader.name,
-        one_shot=loader.one_shot(),
+        one_shot=one_shot.words,
+        one_shot_code=one_shot.value,
+        by_kexec=now.by_kexec,
         watchdog=trial_hang.watchdog(),
         returns_in=steps.returns_in(now.running),
         left=left,

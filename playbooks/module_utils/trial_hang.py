@@ -39,6 +39,8 @@ class Stays(Enum):
     NOT_KNOWN = "not-known"
     NOT_WRITTEN = "not-written"
     WATCHDOG = "watchdog"
+    #: kexec started this boot: what a reset of the devices would have shown.
+    NO_RESET = "no-reset"
 
 
 def watchdog():

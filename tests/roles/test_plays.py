@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.bootloader.base import OneShot
 from tests.play_environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,12 +105,14 @@ def test_an_inventory_without_a_host_and_none_at_all_are_errors(tmp_path: Path, 
                                            "would reboot: no, box_spec.boot.reboot is"]),
     (["python (77)"], {}, ["a", "b"], ["would reboot: no, while it is in use (python (77))"]),
     (["python (77)"], {"reboot_when_busy": True}, [], ["GPUs: 0 of 2 found; the run", "would reboot: once"]),
+    ([], {}, ["a", "k"], ["would reboot: once, on trial by kexec: the old entry", "not in that trial: firmware, boot"]),
 ])
 @pytest.mark.parametrize("locked", ["none", "integrity"])
 def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict[str, object], gpus: list[str],
                                      says: list[str], locked: str) -> None:
     """The real role boot_trial and the real callback; box_info answers what a box of that kind would."""
     (tmp_path / "library").mkdir()
+    one_shot = OneShot.KEXEC if "k" in gpus else OneShot.BOOT_NEXT
     answer = {"changed": False, "busy": busy, "gpus": gpus, "receipt": {"spec_digest": "d"}}
     (tmp_path / "library/box_info.py").write_text(
         "from ansible.module_utils.basic import AnsibleModule\n"
@@ -122,7 +125,8 @@ def test_check_mode_ends_with_a_plan(tmp_path: Path, busy: list[str], boot: dict
             "kernel_cmdline_trial_id": "abc", "pcie_acs_registers": {}},
         "tasks": [{"set_fact": {"box_spec_frozen": {"digest": "d", "spec": spec},
                                 "kernel_cmdline_watchdog": {"code": "none", "device": "", "identity": ""},
-                                "kernel_cmdline_one_shot": "the firmware's BootNext",
+                                "kernel_cmdline_one_shot": one_shot.words,
+                                "kernel_cmdline_one_shot_code": one_shot.value,
                                 "pcie_acs_locked": locked}},
                   {"box_info": {}, "register": "box_info"},
                   {"name": "Write a file", "copy": {"content": "x", "dest": str(tmp_path / "made"), "mode": "0600"}},

@@ -156,6 +156,14 @@ def test_the_bounded_reboot_goes_from_orderly_to_sysrq(tmp_path: Path, monkeypat
     assert trigger.read_bytes() == b"sub" and clock[0] - 1000 == 435
 
 
+def test_a_reboot_goes_through_the_firmware_whatever_kernel_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """systemctl reboot takes a kernel that somebody loaded for kexec, and GRUB would not see its one-shot."""
+    reboot, told = script("bounded_reboot"), list[dict[str, str]]()
+    monkeypatch.setattr(reboot.subprocess, "Popen", lambda _argv, **more: told.append(more["env"]))
+    reboot.start(["systemctl", "--no-block", "reboot"])
+    assert told[0]["SYSTEMCTL_SKIP_AUTO_KEXEC"] == told[0]["SYSTEMCTL_SKIP_AUTO_SOFT_REBOOT"] == "1"
+
+
 def unit(name: str) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(strict=True, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from enum import Enum
 
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.refusal import CodedError, Refusal
@@ -11,7 +12,7 @@ from ansible.module_utils.refusal import CodedError, Refusal
 from . import proof
 from .why import Why
 
-__all__ = ["Bootloader", "BootloaderError", "Placed", "Staged", "foreign_of", "mount_problem", "places"]
+__all__ = ["Bootloader", "BootloaderError", "OneShot", "Placed", "Staged", "foreign_of", "mount_problem", "places"]
 
 
 class BootloaderError(CodedError):
@@ -25,6 +26,25 @@ class Staged:
     def __init__(self, tokens, armed):
         self.tokens = tokens
         self.armed = armed
+
+
+class OneShot(Enum):
+    """What boots a trial just once; ``words`` say it to people."""
+
+    NEXT_ENTRY = "next-entry"
+    LOADER_ENTRY = "loader-entry"
+    BOOT_NEXT = "boot-next"
+    KEXEC = "kexec"
+
+    @property
+    def words(self):
+        return {"next-entry": "GRUB's next_entry", "loader-entry": "systemd-boot's LoaderEntryOneShot",
+                "boot-next": "the firmware's BootNext", "kexec": "kexec"}[self.value]
+
+    @property
+    def forgotten(self):
+        """Whether any reboot but the play's own forgets what is staged."""
+        return self is OneShot.KEXEC
 
 
 class Placed:
@@ -107,7 +127,7 @@ class Bootloader:
         raise NotImplementedError
 
     def one_shot(self):
-        """Return what boots a trial here just once, in words."""
+        """Return what boots a trial here just once, a OneShot."""
         raise NotImplementedError
 
     def rendered(self, tokens, retired):
@@ -122,6 +142,10 @@ class Bootloader:
     def refresh(self, initrd=None):
         """Right before the reboot into a staged trial: let it load what the default entry would load now. Only where
         the trial loads copies is there something to do."""
+
+    def load(self, initrd=None):
+        """Behind refresh() and the note of what the reboot boots: hand that to the kernel, where it is the kernel that
+        boots it. BootloaderError where it cannot; then nothing may be rebooted."""
 
     def promote(self, image, own):
         """Make the initramfs of its own that the trial booted the default entry's, where what boots is a copy of

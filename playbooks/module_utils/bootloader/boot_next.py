@@ -12,14 +12,13 @@ from __future__ import annotations
 import glob
 import os
 import platform
-import re
 import struct
 
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
-from . import efi, esp
+from . import carried, efi, esp
 from .base import BootloaderError, Staged
 from .boot_files import copy, same, size, sync_folder
 from .why import Why
@@ -38,10 +37,6 @@ _CONFIG = "/boot/config-"
 _MACHINES = {"x86_64": 0x8664, "aarch64": 0xAA64}
 #: Folders and cluster ends beside the files; and beside an entry's text, its names and paths, and BootNext.
 _ROOM, _ROOM_FOR_VARIABLES = 256 * 1024, 1024
-#: GRUB's own variable for a splash screen, empty on a server.
-_OF_GRUB = ("$vt_handoff", "${vt_handoff}")
-_BARE = re.compile(r"[!-~]+$")
-_BAD = re.compile(r"[\"'`$\\]")
 _UNCHANGED = "The default boot entry is unchanged"
 
 
@@ -56,21 +51,31 @@ class BootNext:
         """Return why the firmware cannot boot a trial here, or None. BootloaderError where it could, once somebody
         makes room. ``tokens``, ``kernel`` and ``initrds`` are of the default entry, the latter as files; ``instead``:
         (one of them, bytes that the trial's own takes in its place)."""
-        why = self.absent() or _carried(tokens) or _stub(kernel, initrds)
+        why = self.cannot(tokens, kernel, initrds)
+        if why:
+            return why
+        try:
+            self._look_for_room(esp.find(self.module), kernel, initrds, instead)
+        except NoRoomError:
+            raise
+        except BootloaderError as error:
+            return Refusal(error.why, str(error))
+        return None
+
+    def cannot(self, tokens, kernel, initrds):
+        """Return the same, whatever room there is."""
+        why = self.absent() or carried.refusal(tokens) or _names_initramfs(tokens) or _stub(kernel, initrds)
         if why:
             return why
         try:
             place = esp.find(self.module)
             place.disk()
-            if place.read_only:
-                return Refusal(
-                    Why.ESP_READ_ONLY,
-                    "the EFI system partition is mounted read-only at %s; mount it writable" % place.point)
-            self._look_for_room(place, kernel, initrds, instead)
-        except NoRoomError:
-            raise
         except BootloaderError as error:
             return Refusal(error.why, str(error))
+        if place.read_only:
+            return Refusal(
+                Why.ESP_READ_ONLY,
+                "the EFI system partition is mounted read-only at %s; mount it writable" % place.point)
         return None
 
     @staticmethod
@@ -128,12 +133,12 @@ class BootNext:
 
     def stage(self, tokens, kernel, initrds):
         """Stage a trial of the files ``kernel`` and ``initrds`` with the command line ``tokens``."""
-        why = _carried(tokens)
+        why = carried.refusal(tokens) or _names_initramfs(tokens)
         if why:
             raise BootloaderError(why.why, "%s. Nothing was written." % why)
         self.take_away()
         place, order = esp.find(self.module), efi.boot_order()
-        line = " ".join([*([_INITRD_WORD] if initrds else []), *(each for each in tokens if each not in _OF_GRUB)])
+        line = " ".join([*([_INITRD_WORD] if initrds else []), *carried.by_hand(tokens)])
         disk, partition = place.disk()
         try:
             self.run([_TOOL, "--quiet", "--create-only", "--disk", disk, "--part", str(partition), "--loader", _LOADER,
@@ -222,14 +227,9 @@ def _own():
     return [entry for entry in efi.entries() if entry.label == LABEL]
 
 
-def _carried(tokens):
-    """Return why these tokens cannot be handed over by the firmware, or None."""
+def _names_initramfs(tokens):
+    """Return why the kernel's EFI stub would not start with these tokens, or None."""
     for token in tokens:
-        if token not in _OF_GRUB and (_BAD.search(token) or not _BARE.match(token)):
-            return Refusal(
-                Why.CHARACTER,
-                "the kernel parameter %r holds a character that a boot entry of the firmware cannot carry (white "
-                "space, quotes, $, `, \\ or not ASCII)" % token)
         # Seen with 6.12: "tunecheck.initrd=trial.img" made it look for a file trial.img, and it did not start.
         if "initrd=" in token:
             return Refusal(

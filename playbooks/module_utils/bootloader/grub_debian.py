@@ -1,5 +1,5 @@
 """GRUB 2 on Debian and Ubuntu: a drop-in, update-grub, grubenv's next_entry; where GRUB cannot write that, the
-firmware's BootNext."""
+firmware's BootNext, and where the firmware has none, kexec."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub
 
 from . import proof
-from .base import Bootloader, BootloaderError, Placed, Staged, block_kind, foreign_of, mount_problem, places
+from .base import Bootloader, BootloaderError, OneShot, Placed, Staged, block_kind, foreign_of, mount_problem, places
 from .boot_next import BootNext
+from .kexec import Kexec
 from .why import Why
 
 __all__ = ["GrubDebian", "Neither"]
@@ -23,16 +24,19 @@ _UNCHANGED = "The default boot entry is unchanged"
 
 
 class Neither(Refusal):
-    """Neither GRUB nor the firmware can boot an entry just once. ``of_grub``, ``of_firmware``: why each cannot."""
+    """Neither GRUB, nor the firmware, nor kexec can boot a trial just once. ``of_grub``, ``of_firmware``,
+    ``of_kexec``: why each cannot."""
 
-    def __new__(cls, of_grub, of_firmware):
+    def __new__(cls, of_grub, of_firmware, of_kexec):
         made = super().__new__(
-            cls, Why.NEITHER, "%s; nor can the firmware boot it once (UEFI BootNext): %s" % (of_grub, of_firmware))
-        made.of_grub, made.of_firmware = of_grub, of_firmware
+            cls, Why.NEITHER,
+            "%s; nor can the firmware boot it once (UEFI BootNext): %s; nor can the running kernel start it (kexec): %s"
+            % (of_grub, of_firmware, of_kexec))
+        made.of_grub, made.of_firmware, made.of_kexec = of_grub, of_firmware, of_kexec
         return made
 
     def __getnewargs__(self):
-        return self.of_grub, self.of_firmware
+        return self.of_grub, self.of_firmware, self.of_kexec
 
 
 class GrubDebian(Bootloader):
@@ -41,10 +45,11 @@ class GrubDebian(Bootloader):
     name = "GRUB with update-grub"
     config_path = grub.DROPIN
     after_an_edit = ", run update-grub"
+    way_out = "Mend one of these, or put /boot on a plain ext4, xfs or FAT partition"
 
     def __init__(self, module):
         super().__init__(module)
-        self._firmware = BootNext(module, self.run)
+        self._firmware, self._kexec = BootNext(module, self.run), Kexec()
 
     @classmethod
     def absent(cls):
@@ -97,7 +102,7 @@ class GrubDebian(Bootloader):
     def staged(self):
         entry = grub.find_entry(read_text(grub.GRUB_CFG), grub.TRIAL_ENTRY)
         if entry is None:
-            return self._firmware.staged()
+            return self._firmware.staged() or self._kexec.staged()
         return Staged(list(entry.tokens), self._env().get("next_entry") == grub.TRIAL_ENTRY)
 
     def _own_problem(self):
@@ -112,21 +117,29 @@ class GrubDebian(Bootloader):
         return None
 
     def one_shot(self):
-        return "the firmware's BootNext" if self._own_problem() else "GRUB's next_entry"
+        if not self._own_problem():
+            return OneShot.NEXT_ENTRY
+        try:
+            return OneShot.KEXEC if self._firmware_cannot() else OneShot.BOOT_NEXT
+        except (BootloaderError, OSError):
+            return OneShot.BOOT_NEXT    # what the default entry loads is missing: trial_refusal() and stage() say it
+
+    def _firmware_cannot(self):
+        """Return why the firmware cannot boot a trial once, whatever room there is, or None."""
+        return self._firmware.absent() or self._firmware.cannot(self.generated(), *self._files())
 
     def trial_refusal(self, image=""):
         problem = self._own_problem()
         if not problem:
             return None
-        refusal = self._firmware.absent()
-        if not refusal:
-            kernel, initrds = self._files()
-            # An initramfs with another file of options in it is about as large.
-            own = (image, os.stat(image).st_size * 9 // 8) if image in initrds else None
-            refusal = self._firmware.refusal(self.generated(), kernel, initrds, own)
-        if not refusal:
-            return None
-        return Neither(problem, refusal)
+        refusal = self._firmware_cannot()
+        if refusal:
+            of_kexec = self._kexec.refusal(self.generated())
+            return Neither(problem, refusal, of_kexec) if of_kexec else None
+        kernel, initrds = self._files()
+        # An initramfs with another file of options in it is about as large.
+        own = (image, os.stat(image).st_size * 9 // 8) if image in initrds else None
+        return self._firmware.refusal(self.generated(), kernel, initrds, own)
 
     def _files(self, initrd=None):
         """Return the files of kernel and initramfs that the default entry loads; with ``initrd``, (as it names one, as
@@ -146,9 +159,15 @@ class GrubDebian(Bootloader):
         return grub.render_dropin(tokens, retired)
 
     def stage(self, remove, add, initrd=None):
-        if self._own_problem():
+        by = self.one_shot()
+        if by is not OneShot.NEXT_ENTRY:
             tokens = [*foreign_of(self.generated(), remove), *add]
-            self._firmware.stage(tokens, *self._files(initrd))
+            if by is OneShot.KEXEC:
+                self._firmware.take_away()
+                self._kexec.stage(tokens)
+            else:
+                self._kexec.take_away()
+                self._firmware.stage(tokens, *self._files(initrd))
             return
         try:
             block = grub.trial_block(self._default(), remove, add, initrd)
@@ -186,8 +205,12 @@ class GrubDebian(Bootloader):
         if self._firmware.staged():
             self._firmware.refresh(*self._files(initrd))
 
+    def load(self, initrd=None):
+        if not self._firmware.staged() and self._kexec.staged():
+            self._kexec.load(*self._files(initrd))
+
     def give_up(self):
-        by_grub = os.path.exists(grub.TRIAL_SCRIPT) or not self._firmware.staged()
+        by_grub = os.path.exists(grub.TRIAL_SCRIPT) or not (self._firmware.staged() or self._kexec.staged())
         self._disarm()
         if by_grub:
             self._update()
@@ -205,6 +228,7 @@ class GrubDebian(Bootloader):
             self._forget_order("The trial is still staged")
         remove(grub.TRIAL_SCRIPT)
         self._firmware.take_away()
+        self._kexec.take_away()
 
     def _forget_order(self, state):
         self.run(["/usr/bin/grub-editenv", _ENV, "unset", "next_entry"], state)

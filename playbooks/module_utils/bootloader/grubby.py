@@ -9,7 +9,7 @@ from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline, grub
 
-from .base import BootloaderError, Staged, block_kind, mount_problem
+from .base import BootloaderError, OneShot, Staged, block_kind, mount_problem
 from .owned import TRIAL_CONF, OwnedLine, replaced
 from .why import Why
 
@@ -68,7 +68,7 @@ class Grubby(OwnedLine):
         return Staged(cmdline.tokenize(bls.options(text)), armed)
 
     def one_shot(self):
-        return "GRUB's next_entry"
+        return OneShot.NEXT_ENTRY
 
     def trial_refusal(self, image=""):
         real = os.path.realpath(_ENV)

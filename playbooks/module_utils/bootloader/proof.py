@@ -19,7 +19,7 @@ from ansible.module_utils.tunecheck.parsers.kernel import bls, trial
 
 from .why import Unproven
 
-__all__ = ["MEMORY", "forget", "kernel_before", "note", "unproven"]
+__all__ = ["MEMORY", "changed", "forget", "kernel_before", "note", "unproven"]
 
 MEMORY = trial.MEMORY
 _CHUNK = 1 << 20
@@ -85,6 +85,12 @@ def note(kernel, initrds, root="", trial_id="", before=None, own=""):
     document = {"schema": trial.MEMORY_SCHEMA, "files": sums, "trial_id": trial_id, "kernel": before or {},
                 "boot_id": read_text("/proc/sys/kernel/random/boot_id").strip()}
     write_text(MEMORY, json.dumps(document, indent=2, sort_keys=True) + "\n")
+
+
+def changed(files):
+    """Return the first of ``files`` that is not what note() wrote down, "" where all are."""
+    noted = _kept("files")
+    return next((path for path in files if noted.get(path) != _sum(path)), "")
 
 
 def kernel_before():

@@ -16,7 +16,7 @@ from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline
 
 from . import efi
-from .base import BootloaderError, Staged, foreign_of
+from .base import BootloaderError, OneShot, Staged, foreign_of
 from .owned import TRIAL_CONF, OwnedLine, replaced
 from .why import Why
 
@@ -122,7 +122,7 @@ class SystemdBoot(OwnedLine):
         return Staged(cmdline.tokenize(bls.options(text)), whole and efi.variable("LoaderEntryOneShot") == TRIAL_CONF)
 
     def one_shot(self):
-        return "systemd-boot's LoaderEntryOneShot"
+        return OneShot.LOADER_ENTRY
 
     def trial_refusal(self, image=""):
         if not efi.one_shot_known():

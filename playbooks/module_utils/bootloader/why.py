@@ -34,7 +34,7 @@ class Why(Enum):
     #: Of GRUB: it cannot write its environment, or does not read what it would have to.
     GRUB_CANNOT_WRITE = "grub-cannot-write"
     NO_NEXT_ENTRY = "no-next-entry"
-    #: One of both, and the firmware cannot boot it once either: grub_debian.Neither has both codes.
+    #: One of both, and neither the firmware nor kexec can boot it once: grub_debian.Neither has the code of each.
     NEITHER = "neither"
     #: Of systemd-boot.
     NO_ONE_SHOT = "no-one-shot"
@@ -57,7 +57,18 @@ class Why(Enum):
     ESP_NO_DEVICE = "esp-no-device"
     NO_STUB = "no-stub"
     STUB_WITHOUT_INITRAMFS = "stub-without-initramfs"
-    #: A parameter holds a character that an entry of the firmware cannot carry.
+    #: Of kexec: what is missing for it (of the GPUs' driver: gpu_modules.Held).
+    NO_KEXEC_TOOLS = "no-kexec-tools"
+    NO_KEXEC = "no-kexec"
+    KEXEC_DISABLED = "kexec-disabled"
+    KEXEC_LOCKED_DOWN = "kexec-locked-down"
+    KEXEC_XEN = "kexec-xen"
+    #: Somebody else has loaded a kernel.
+    KEXEC_TAKEN = "kexec-taken"
+    #: Of kexec, right before the reboot, which then does not happen.
+    KEXEC_NOT_LOADED = "kexec-not-loaded"
+    KEXEC_SERVICE = "kexec-service"
+    #: A parameter holds a character that only GRUB can hand over.
     CHARACTER = "character"
     NAMES_INITRAMFS = "names-initramfs"
     #: What the firmware did not keep, although the command reported success.

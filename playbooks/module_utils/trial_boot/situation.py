@@ -23,6 +23,7 @@ class Situation:
         self.generated = loader.generated()
         self.staged = loader.staged()
         self.running_trial = cmdline.trial_id(self.running)
+        self.by_kexec = cmdline.by_kexec(self.running)
         # Words that were ours and no longer are.
         self.dropped = [word for word in cmdline.words([*self.configured, *loader.retired()])
                         if cmdline.missing([word], self.tokens)]
@@ -47,7 +48,7 @@ class Situation:
         # Of a boot that has the words: whether it also ran the kernel and initrd that the default entry boots.
         self.unproven = "" if self.committed or not self.effective else proof.unproven(
             loader.kernel(), loader.initrds(), loader.root(), None, None, self.own, self.riding,
-            boot_next.ran(self.running))
+            boot_next.ran(self.running) or self.by_kexec)
         only_trial = ["-", *self.trial_parameters] if self.trial_parameters else []
         owed = " ".join([*self.tokens, "-", *self.dropped, *only_trial])
         self.trial_id = hashlib.sha256(owed.encode()).hexdigest()[:12]

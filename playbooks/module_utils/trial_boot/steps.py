@@ -7,7 +7,8 @@ from ansible.module_utils import trial_confirmation, trial_hang, trial_initrd
 from ansible.module_utils.bootloader import BootloaderError, Stopped, Why, proof
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.receipt import now as clock
-from ansible.module_utils.refusal import code_of
+from ansible.module_utils.refusal import Refusal, code_of
+from ansible.module_utils.trial_hang import Stays
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 from .against import CONTRADICTED, against_modules, contradictions
@@ -81,7 +82,11 @@ def run_staged(module, loader, now):
         if step == "stage":
             stage(module, loader, now)
             trial_confirmation.forget()
-            note(loader, now)
+            # Where any other reboot forgets it, note_again() is the first: that one is no trial that did not come up.
+            if not loader.one_shot().forgotten:
+                note(loader, now)
+            elif not now.running_trial:
+                proof.forget()
         elif step == "commit":
             loader.commit(now.tokens, now.retired)
         elif step == "options":
@@ -109,13 +114,25 @@ def note(loader, now):
 
 def note_again(loader, now):
     """Right before the reboot: roles that ran since the trial was staged may have written what it boots."""
-    loader.refresh(own_initrd(loader, now))
+    initrd = own_initrd(loader, now)
+    loader.refresh(initrd)
     note(loader, now)
+    try:
+        loader.load(initrd)
+    except BaseException:
+        proof.forget()      # nothing reboots now, and the next reboot is no trial that did not come up
+        raise
 
 
 def confirm(now):
     """Let this boot go on as an ordinary one after a commit. Return sentences about what stays until the next boot."""
     left = trial_hang.take_back(now.running, proof.kernel_before()) if now.running_trial else []
+    if now.by_kexec:
+        left.append(Refusal(
+            Stays.NO_RESET,
+            "this boot was started by kexec: firmware and boot loader had no part in it, and no device was reset, so a "
+            "register may hold what the boot before it wrote (ACSCtl, for example). The next ordinary boot shows the "
+            "settings without that, and the check trial-boot warns until then"))
     if now.running_trial:
         trial_confirmation.confirm()
     trial_confirmation.forget()
@@ -149,14 +166,16 @@ def run_committed(module, loader, now):
 def run_given_up(module, loader, now):
     """Take the trial away and keep how it ended, unless its guard has recorded that already. Return whether there was a
     trial to take away."""
-    trial_id = cmdline.trial_id(now.staged.tokens) if now.staged else now.running_trial
+    boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()
+    trial_id = (cmdline.trial_id(now.staged.tokens) if now.staged else now.running_trial
+                # By kexec nothing is left but the note of what was to boot.
+                or trial_confirmation.ended(boot_id, now.running_trial).trial_id)
     if not module.check_mode and not trial_id:
         trial_initrd.forget()       # of a run that ended before its entry was written
     if module.check_mode or not trial_id:
         return now.staged is not None
     if trial_confirmation.recorded().trial_id != trial_id:
-        trial_confirmation.note(trial_id, module.params["reason"],
-                         read_text("/proc/sys/kernel/random/boot_id").strip(), clock())
+        trial_confirmation.note(trial_id, module.params["reason"], boot_id, clock())
     if now.staged:
         loader.give_up()
     trial_initrd.forget()

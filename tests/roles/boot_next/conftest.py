@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.bootloader import boot_next, efi, esp
+from ansible.module_utils.bootloader import boot_next, efi, esp, kexec
 from tests.roles.boot_next.firmware import Firmware
 
 
 @pytest.fixture
 def firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Firmware:
-    """A box that can boot a trial by BootNext."""
+    """A box that can boot a trial by BootNext, and not by kexec."""
     made = Firmware(tmp_path)
     monkeypatch.setattr(efi, "VARS", f"{made.vars}/")
     monkeypatch.setattr(boot_next, "_SIZE", str(tmp_path / "size"))
@@ -24,4 +24,5 @@ def firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Firmware:
     monkeypatch.setattr(esp, "_FSTAB", str(made.fstab))
     monkeypatch.setattr(esp, "_BLOCKS", f"{tmp_path}/blocks/")
     monkeypatch.setattr(esp, "_OWN_POINT", str(made.esp))
+    monkeypatch.setattr(kexec, "_TOOL", str(tmp_path / "no-kexec"))
     return made

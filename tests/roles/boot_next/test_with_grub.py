@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.bootloader import BootloaderError, Why, base, efi, grub_debian, proof
+from ansible.module_utils.bootloader.base import OneShot
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.trial_boot import situation, steps
 from ansible.module_utils.tunecheck.parsers.kernel import grub
@@ -52,7 +53,7 @@ def loader(box: Grub) -> grub_debian.GrubDebian:
 
 def test_grub_leaves_to_the_firmware_what_it_cannot_do(box: Grub) -> None:
     before, cfg = box.state(), Path(grub.GRUB_CFG).read_text()
-    assert loader(box).trial_refusal() is None and "BootNext" in loader(box).one_shot()
+    assert loader(box).trial_refusal() is None and loader(box).one_shot() is OneShot.BOOT_NEXT
     own = box.boot / "tunecheck-trial.img"
     own.write_bytes(b"of its own")
     loader(box).stage([], TOKENS[3:], (str(box.initrd), str(own)))
@@ -91,17 +92,19 @@ def test_a_boot_by_the_firmware_asks_for_sums(box: Grub, monkeypatch: pytest.Mon
     assert asked == [True, False]
 
 
-def test_where_neither_can_the_refusal_names_both(box: Grub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_none_can_the_refusal_names_each(box: Grub, monkeypatch: pytest.MonkeyPatch) -> None:
     box.set("SecureBoot", b"\1")
     kernel_kept = box.kernel.read_bytes()
     box.kernel.unlink()     # nobody needs it for that answer
     said = loader(box).trial_refusal()
-    assert (said.why, said.of_grub.why, said.of_firmware.why) == (Why.NEITHER, Why.GRUB_CANNOT_WRITE, Why.SECURE_BOOT)
-    assert said.startswith(said.of_grub) and said.endswith(said.of_firmware) and "/boot/grub" in said.of_grub
+    assert (said.why, said.of_grub.why, said.of_firmware.why, said.of_kexec.why) == (
+        Why.NEITHER, Why.GRUB_CANNOT_WRITE, Why.SECURE_BOOT, Why.NO_KEXEC_TOOLS)
+    assert said.startswith(said.of_grub) and said.of_firmware in said and said.endswith(said.of_kexec)
+    assert "/boot/grub" in said.of_grub
     box.set("SecureBoot", b"")
     box.kernel.write_bytes(kernel_kept)
     monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: None)
-    assert loader(box).trial_refusal() is None and "next_entry" in loader(box).one_shot()
+    assert loader(box).trial_refusal() is None and loader(box).one_shot() is OneShot.NEXT_ENTRY
     box.initrd.unlink()
     monkeypatch.setattr(grub_debian, "mount_problem", lambda *_: _ON_BTRFS)
     with pytest.raises(BootloaderError, match=r"\binitrd\.img") as caught:

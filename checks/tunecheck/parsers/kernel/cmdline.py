@@ -7,9 +7,9 @@ tokens add up. Ownership is therefore judged by *word*, never by comparing whole
 
 from __future__ import annotations
 
-__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "INITRD_KEY", "TRIAL_KEY", "confirm_token", "count", "merge", "missing",
-           "panic_token", "present", "tokenize", "trial_id", "trial_parameters", "trial_token", "without_trial",
-           "words"]
+__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "INITRD_KEY", "KEXEC_KEY", "TRIAL_KEY", "by_kexec", "confirm_token",
+           "count", "merge", "missing", "panic_token", "present", "tokenize", "trial_id", "trial_parameters",
+           "trial_token", "without_trial", "words"]
 
 #: x86 kernels cut the line here without a word (arch/x86/include/asm/setup.h).
 COMMAND_LINE_SIZE = 2048
@@ -22,8 +22,10 @@ CONFIRM_KEY = "tunecheck.confirm"
 #: Names the initramfs of its own that a trial entry loads; only where it has one. Not "...initrd": the kernel's EFI
 #: stub takes "initrd=" anywhere in the line for a file that it has to load, and does not start without it.
 INITRD_KEY = "tunecheck.initramfs"
+#: Says that a trial was started by kexec. It stands behind the mark.
+KEXEC_KEY = "tunecheck.kexec"
 #: Parameters that a trial entry has behind its mark (playbooks/module_utils/trial_hang.py).
-_TRIAL_ONLY = frozenset({CONFIRM_KEY, "panic", "softlockup_panic", "hung_task_panic", "nmi_watchdog",
+_TRIAL_ONLY = frozenset({CONFIRM_KEY, KEXEC_KEY, "panic", "softlockup_panic", "hung_task_panic", "nmi_watchdog",
                          "systemd.crash_reboot", "systemd.watchdog_sec", "rd.shell", "rd.emergency"})
 
 
@@ -96,6 +98,11 @@ def trial_id(running: list[str] | tuple[str, ...]) -> str | None:
         if key == TRIAL_KEY and value:
             return value
     return None
+
+
+def by_kexec(running: list[str] | tuple[str, ...]) -> bool:
+    """Return whether this command line is of a trial that was started by kexec: no firmware and no boot loader ran."""
+    return trial_id(running) is not None and any(token.startswith(KEXEC_KEY + "=") for token in running)
 
 
 def trial_token(trial: str) -> str:

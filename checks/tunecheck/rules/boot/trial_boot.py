@@ -1,4 +1,5 @@
-"""trial-boot: no trial boot ended without a commit. After one that did, the box runs its old boot entry."""
+"""trial-boot: no trial boot ended without a commit. After one that did, the box runs its old boot entry. A boot that
+kexec started is named: what it shows, a boot by the firmware has not shown yet."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Iterator
 
 from ...model.fact import Absence
 from ...model.finding import Finding, Remedy
+from ...parsers.kernel.cmdline import by_kexec
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
 from ..context import Case
@@ -18,6 +20,7 @@ CODES = {
     "not-confirmed": "Nobody confirmed the trial boot in time.",
     "not-proven": "The trial boot did not do what it is for.",
     "did-not-come-up": "The trial boot did not come up.",
+    "by-kexec": "This boot is a trial that kexec started: no device was reset, and no boot loader ran.",
 }
 _ID = CHECK.id
 _AGAIN = "; then run the play again, which tries it once more"
@@ -38,6 +41,13 @@ _ELSEWHERE = (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST,
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    line = case.host.kernel.cmdline
+    if line.value is not None and by_kexec(line.value):
+        yield Finding(_ID, "by-kexec", "this boot", "warn", "effective", "this boot is a trial that kexec started: "
+                      "firmware and boot loader had no part in it, and no device was reset, so a register may hold "
+                      "what the boot before it wrote (ACSCtl, for example)", "kexec", "a boot by the firmware",
+                      (line.source,),
+                      Remedy("reboot once when it suits; every check then judges a boot by the firmware", (), True))
     fact = case.host.trial_ended
     if fact.value is None:
         yield Finding(_ID, UNREAD, "trial boot", "skip" if fact.absence in _ELSEWHERE else "unknown", "effective",
