@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -127,7 +128,7 @@ def recorder(source: str | None) -> RecordingHost:
     if source is not None:
         from ..host.source import is_import
 
-        if is_import(source):
+        if (source == "-" or Path(source).exists()) and is_import(source):
             raise UsageError("--record writes what the checks read on this machine, and --from gives texts; to make "
                              f"one file of the texts: tunecheck snapshot --json FILE --from {shlex.quote(source)}",
                              Misuse.DOES_NOT_BELONG)

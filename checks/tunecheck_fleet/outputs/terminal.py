@@ -282,9 +282,11 @@ def _incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) -
             continue
         who = f"{words.plural(len(rows), 'host')}: {fold([row.host for row in rows], _FIT)}"
         facts = words.plural(len({fact for row in rows for fact in row.unknown}), "fact")
+        if status != "ok":
+            yield short(label, parts, style, word)
+            continue
         lines = short(label, [who], style, word)
-        told = safe(" " * INDENT + (f"{facts}: {reason}" if status == "ok" else reason or parts[-1]))
-        yield [*lines, *(wrap(told, style.width, INDENT) if status == "ok" else [cut(told, style)])]
+        yield [*lines, *wrap(safe(f"{' ' * INDENT}{facts}: {reason}"), style.width, INDENT)]
 
 
 def _missing(rows: Iterable[HostRow]) -> str:
