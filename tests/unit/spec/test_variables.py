@@ -48,7 +48,7 @@ def test_the_names_are_the_ones_of_the_roles() -> None:
 
 
 def test_the_names_are_the_ones_of_the_plays() -> None:
-    text = "".join(path.read_text() for path in (REPOSITORY / "playbooks").glob("*.yml"))
+    text = "".join(path.read_text() for path in (REPOSITORY / "playbooks").rglob("*.yml"))
     found = re.findall(r"(?:(?<![\w.])|(?<=\]\.))([a-z][a-z_]+) \| default\(", text)
     asked = {name for name in found if "__" not in name}
     roles = tuple(f"{role}_" for role in (*ROLES, "box_spec"))      # some are facts that a role holds
