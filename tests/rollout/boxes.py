@@ -61,7 +61,8 @@ _MODULES = {
                      " identity=json.loads(read('identity')),"
                      " trial_ended={'trial_id': '', 'reason': '', 'at': ''})"),
     "kernel_cmdline": (["state", "tokens", "modules", "reason"],
-                       "say(module.params['state'])\nmodule.exit_json(changed=False, left='', returns_in=-1)"),
+                       "say(module.params['state'])\n"
+                       "module.exit_json(changed=False, left='', returns_in=-1, by_kexec=False)"),
     "box_receipt": (["state", "note", "spec_digest", "git_revision", "trial_id", "tokens", "acs"],
                     "say('receipt: ' + module.params['state'])\nmodule.exit_json(changed=False)"),
 }

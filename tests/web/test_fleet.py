@@ -31,7 +31,7 @@ def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path, scheme: 
     assert page.locator("#verdict").inner_text().split()[:3] == ["DRIFT", "4", "causes"]
     assert _hosts(page) == ["gpu001", "gpu002", "gpu003", "gpu005", "gpu007", "gpu008", "gpu004", "gpu006"]
     cells = page.locator("#grid tbody tr:first-child > *").all_inner_texts()
-    assert cells[:6] == ["gpu001", "h100-a", "ok", "3", "ok", "fail"]
+    assert cells[:6] == ["gpu001", "h100-a", "answered", "3", "ok", "fail"]
     assert page.locator("#causes > .cause").count() == 4 and page.locator("#rest .cause").count() == 4
     assert page.locator(".bar").count() == 40
     page.screenshot(path=screenshots / f"fleet-{scheme}.png", full_page=True)

@@ -85,20 +85,16 @@ def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[PcieLink]]) -> P
     links = tuple({link.name: link for device in (a, b) for link in above[device.bdf]
                    if any(end.bdf in names for end in link.ends)}.values())
     return _predicted(PairPath(pair, hops, links, None, redirectors, None, None, None,
-                               "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin,
-                      snapshot.guest.value or "")
+                               "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin)
 
 
-def _predicted(path: PairPath, ports: list[Device], hairpin: bool, guest: str) -> PairPath:
+def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
     sizes = [hop.express.value.payload if hop.express.value else None for hop in path.hops]
     mps = min((size for size in sizes if size), default=None) if all(sizes) else None
     # The slowest link is the slowest at any MPS: the share that packets take is the same on all of one generation.
     emulated = next((hop.bdf for hop in path.hops if hop.ids in EMULATED), None)
     if emulated:
         return replace(path, mps=mps, reason=f"{emulated} is an emulated port: a virtual machine hides the real links")
-    if guest and ports:
-        return replace(path, mps=mps, reason=f"this is a virtual machine ({guest}): its hypervisor made the ports up, "
-                                             "and hides the real links")
     rates = [(rate, link) for link in path.links if (rate := link.rate(mps or 256)) is not None]
     whole = len(rates) == len(path.links) > 0
     rate, slowest = min(rates, key=lambda item: item[0]) if whole else (None, None)
