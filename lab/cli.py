@@ -33,7 +33,9 @@ def _build(args: argparse.Namespace) -> None:
 
 
 def _image(args: argparse.Namespace) -> Path:
-    return layer.build(recipe.LAYERS[args.image]) if args.image != "base" else image.build()
+    if args.image in recipe.LAYERS:
+        return layer.build(recipe.LAYERS[args.image])
+    return image.build(suite="" if args.image == "base" else args.image)
 
 
 def _up(args: argparse.Namespace) -> None:
@@ -111,10 +113,10 @@ def _parser() -> argparse.ArgumentParser:
     timeout.add_argument("--timeout", type=float, help="seconds a boot may take (default: $LAB_BOOT_TIMEOUT or 300)")
 
     build = verbs.add_parser("build", help="build the image, if this recipe's is not there yet")
-    images: dict[str, Any] = {"default": "base", "choices": ("base", *recipe.LAYERS),
-              "help": "drivers: with DKMS, compiler, headers and podman; serving: with podman, an engine and its "
-                      "model; systemd-boot: for --firmware uefi; secure-boot: for --firmware secure-boot (default: "
-                      "base)"}  # fmt: skip
+    images: dict[str, Any] = {"default": "base", "choices": ("base", recipe.OLDER_SUITE, *recipe.LAYERS),
+              "help": "bookworm: Debian 12; backports: with the newest kernel; drivers: with DKMS, compiler, headers "
+                      "and podman; serving: with podman, an engine and its model; systemd-boot: for "
+                      "--firmware uefi; secure-boot: for --firmware secure-boot (default: base)"}  # fmt: skip
     build.add_argument("image", nargs="?", **images)
     build.add_argument("--tie-stdin", action="store_true", help=argparse.SUPPRESS)
     build.set_defaults(run=_build)

@@ -27,42 +27,42 @@ BUILDING = ".build-"
 _SEALED = b"LAB-SEALED"
 
 
-def path() -> Path:
-    """Return where the image of the present recipe is (or will be)."""
-    return paths.images() / recipe.digest() / DISK
+def path(suite: str = "") -> Path:
+    """Return where the image of the present recipe is (or will be); ``suite``: Debian's release, else recipe.SUITE."""
+    return paths.images() / recipe.digest(suite) / DISK
 
 
-def build(layer: recipe.Layer | None = None) -> Path:
-    """Return the base image, built if it is not there yet; ``layer``: and that one on it (`layer.build` calls this).
-    Nothing half-built stays, whatever happens."""
-    if path().exists() and (layer is None or layers.path(layer).exists()):
-        return path()
+def build(layer: recipe.Layer | None = None, suite: str = "") -> Path:
+    """Return the base image of ``suite``, built if it is not there yet; ``layer``: and that one on the image of
+    recipe.SUITE (`layer.build` calls this). Nothing half-built stays, whatever happens."""
+    if path(suite).exists() and (layer is None or layers.path(layer).exists()):
+        return path(suite)
     needs.check(needs.BUILD)
     paths.images().mkdir(parents=True, exist_ok=True)
     if os.geteuid() != 0:
-        _build_with_sudo(layer)
-        return path()
+        _build_with_sudo(layer.name if layer else suite)
+        return path(suite)
     with _lock():
         _sweep()
-        if not path().exists():
-            _build_as_root()
+        if not path(suite).exists():
+            _build_as_root(suite or recipe.SUITE)
         if layer is not None and not layers.path(layer).exists():
             layers.build_as_root(layer)
-    return path()
+    return path(suite)
 
 
-def _build_with_sudo(layer: recipe.Layer | None) -> None:
+def _build_with_sudo(name: str) -> None:
     """Run this build under sudo. Our end of its stdin stays open: when we end, however, it cleans up and ends."""
     if shutil.which("sudo") is None:
         raise LabError(f"building the image needs root and there is no sudo; run as root: {paths.typed('build')}")
     keep = {k: v for k, v in os.environ.items() if k.startswith("LAB_") or k.lower().endswith("_proxy")}
     keep |= {"TUNECHECK_LAB": str(paths.root()), "LAB_STARTED": started(), "PYTHONPATH": str(paths.REPO)}
-    if layer is recipe.SERVING:
+    if name == recipe.SERVING.name:
         keep[engine.PACKAGE] = str(engine.package())
     keep |= {"LAB_OWNER": f"{os.getuid()}:{os.getgid()}"}
     argv = ["sudo", "--", "env", *(f"{k}={v}" for k, v in keep.items())]
     # The system's Python, without bytecode: root leaves no files in the checkout.
-    wanted = [layer.name] if layer else []
+    wanted = [name] if name else []
     child = subprocess.Popen([*argv, "python3", "-B", "-m", "lab", "build", *wanted, "--tie-stdin"],
                              stdin=subprocess.PIPE)  # fmt: skip
     try:
@@ -111,14 +111,14 @@ def with_journal(folder: Path, base: Path | None = None) -> Path:
     return copy
 
 
-def _build_as_root() -> None:
+def _build_as_root(suite: str) -> None:
     work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=paths.images()))
     keep_log = paths.images() / "build.log"
     try:
         work.chmod(0o755)
         with open(work / "build.log", "wb") as log:
             try:
-                _debian(work, log)
+                _debian(work, log, suite)
                 _disk(work, log)
                 try:
                     _seal(work)
@@ -135,10 +135,10 @@ def _build_as_root() -> None:
         for name in ("vmlinuz", "initrd.img", "console.log", qemu.LOG):
             (work / name).unlink(missing_ok=True)
         own(work)
-        work.rename(path().parent)
+        work.rename(path(suite).parent)
         keep_log.unlink(missing_ok=True)
         _prune()
-        progress(f"image ready: {path().stat().st_blocks * 512 // 2**20} MiB on disk")
+        progress(f"image ready: {path(suite).stat().st_blocks * 512 // 2**20} MiB on disk")
     finally:
         if work.exists():
             remove(work)
@@ -147,9 +147,10 @@ def _build_as_root() -> None:
 def _prune() -> None:
     """Remove the images of older recipes, unless a machine's disk still rests on one."""
     used = {name for disk in paths.root().glob("*/disk.qcow2") for name in _backing(disk)}
-    layer = {recipe.layer_digest(one) for one in recipe.LAYERS.values()}
+    recipes = {recipe.digest(), recipe.digest(recipe.OLDER_SUITE),
+               *(recipe.layer_digest(one) for one in recipe.LAYERS.values())}
     for old in paths.images().iterdir():
-        if old.is_dir() and old.name not in {path().parent.name, *layer, *used}:
+        if old.is_dir() and old.name not in recipes | used:
             shutil.rmtree(old)
 
 
@@ -159,15 +160,15 @@ def _backing(disk: Path) -> list[str]:
         return re.findall(r"images/([0-9a-f]{12})/", file.read(65536).decode("ascii", "ignore"))
 
 
-def _debian(work: Path, log: IO[bytes]) -> None:
-    progress(f"image: Debian {recipe.SUITE} with mmdebstrap (downloads about 190 MB)")
+def _debian(work: Path, log: IO[bytes], suite: str) -> None:
+    progress(f"image: Debian {suite} with mmdebstrap (downloads about 190 MB)")
     mirror = os.environ.get("LAB_MIRROR")
     _tool(log, [
         "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(recipe.PACKAGES)}",
         '--aptopt=Acquire::Retries "3"', '--aptopt=Acquire::Languages "none"',
         '--aptopt=APT::Install-Recommends "false"',
         *(f"--dpkgopt=path-exclude=/usr/share/{d}/*" for d in ("man", "doc", "locale")),
-        f"--customize-hook={recipe.CUSTOMISE}", recipe.SUITE, str(work / "root"), *([mirror] if mirror else []),
+        f"--customize-hook={recipe.CUSTOMISE}", suite, str(work / "root"), *([mirror] if mirror else []),
     ])  # fmt: skip
 
 

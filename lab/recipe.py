@@ -12,6 +12,8 @@ from pathlib import Path
 from lab import standin_gpus
 
 SUITE = "trixie"
+#: Debian's release before, with Linux 6.1, GRUB 2.06 and systemd 252: a base image of its own, without layers.
+OLDER_SUITE = "bookworm"
 # The generic kernel: Debian's cloud kernel lacks the IOMMU drivers.
 PACKAGES = (
     "systemd-sysv", "udev", "dbus", "kmod", "initramfs-tools", "linux-image-amd64", "lz4",
@@ -71,6 +73,8 @@ SERVING = Layer(
 SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "systemd_boot.sh", 2)
 #: A box whose initramfs dracut makes, with GRUB as on the base image.
 DRACUT = Layer("dracut", ("dracut",), _HERE / "dracut.sh", 3)
+#: A box with the newest kernel that Debian has for its release.
+BACKPORTS = Layer("backports", ("linux-image-amd64",), _HERE / "backports.sh", 105)
 #: A box with Secure Boot: Debian's signed shim, GRUB and kernel, with DKMS as on a box that builds its driver.
 SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-amd64-signed", "mtools"),
                     _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
@@ -89,7 +93,7 @@ MDRAID = _grub_reads("mdraid", ("mdadm",), 2)
 #: A box that can boot a trial by kexec alone, where its firmware is a BIOS.
 LVM_KEXEC = _grub_reads("lvm", ("lvm2", "kexec-tools"), 5, "lvm-kexec")
 LAYERS = {layer.name: layer
-          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BTRFS, LVM, LVM_KEXEC, MDRAID)}
+          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BACKPORTS, BTRFS, LVM, LVM_KEXEC, MDRAID)}
 
 
 def environment() -> dict[str, str]:
@@ -104,9 +108,10 @@ def environment() -> dict[str, str]:
     }
 
 
-def digest() -> str:
-    """Return the first 12 hex digits of the digest over everything that decides the image's content."""
-    facts = [FORMAT, SUITE, PACKAGES, ROOT_UUID, ESP_ID, MAC, KERNEL, BIOS_MIB, ESP_MIB, DISK_MIB]
+def digest(suite: str = "") -> str:
+    """Return the first 12 hex digits of the digest over everything that decides the content of the image of ``suite``
+    (default: SUITE)."""
+    facts = [FORMAT, suite or SUITE, PACKAGES, ROOT_UUID, ESP_ID, MAC, KERNEL, BIOS_MIB, ESP_MIB, DISK_MIB]
     content = json.dumps(facts).encode() + CUSTOMISE.read_bytes() + SEAL.read_bytes() + BYTECODE.read_bytes()
     return hashlib.sha256(content).hexdigest()[:12]
 

@@ -27,6 +27,8 @@ class Cell:
     what: str
     firmware: str = "bios"
     layer: recipe.Layer | None = None
+    #: Debian's release where it is not the lab's own; it has no layers.
+    suite: str = ""
     all: str = boot_files.with_esp(boot_files.GRUB) + "; " + boot_files.GRUB_ENVIRONMENT
     default: str = boot_files.GRUB_DEFAULT
     trial: bool = True
@@ -34,6 +36,9 @@ class Cell:
 
 CELLS = {
     "bios-grub": Cell("BIOS, GRUB, ext4"),
+    "debian-12": Cell("Debian 12 (Linux 6.1), BIOS, GRUB, ext4", suite=recipe.OLDER_SUITE),
+    "backports": Cell("newest kernel of Debian's backports, BIOS, GRUB, ext4", layer=recipe.BACKPORTS),
+    "dracut": Cell("initramfs by dracut, BIOS, GRUB, ext4", layer=recipe.DRACUT),
     "uefi-grub": Cell("UEFI, GRUB, ext4", "uefi"),
     "systemd-boot": Cell("UEFI, systemd-boot, ext4", "uefi", recipe.SYSTEMD_BOOT,
                          f"{boot_files.SYSTEMD_BOOT}; {boot_files.SYSTEMD_BOOT_ARMED}",
@@ -52,7 +57,7 @@ def box(name: str, folder: Path) -> Iterator[Box]:
     """The VM of a cell, up, with a hardware watchdog and the file systems of a box; it ends with the block."""
     cell = CELLS[name]
     uefi.check(cell.firmware)
-    base = image.build() if cell.layer is None else layer.build(cell.layer)
+    base = image.build(suite=cell.suite) if cell.layer is None else layer.build(cell.layer)
     if cell.layer is None or not cell.layer.on:
         base = image.with_journal(folder, base)
     found = Box.start(f"matrix-{name}"[:_NAME], folder, base=base, watchdog=True, firmware=cell.firmware)

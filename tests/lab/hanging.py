@@ -15,8 +15,12 @@ _PROGRAM = "/usr/local/sbin/hang"
 # never runs again.
 _HANG = f"""sysctl -w kernel.sched_rt_runtime_us=-1
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
-for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 >$each; done
+for each in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do
+  [ ! -e $each ] || echo 0 >$each || closed=yes
+done
 echo {HANGS_NOW} >/dev/kmsg
+# Under lockdown debugfs is closed, and with it the fair server; process 1 is frozen there.
+[ -z "$closed" ] || echo 1 >/sys/fs/cgroup/init.scope/cgroup.freeze
 for cpu in $(seq 0 $(($(nproc) - 1))); do chrt -f 99 taskset -c $cpu sh -c 'while :; do :; done' & done
 wait
 """
