@@ -75,6 +75,8 @@ SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "system
 DRACUT = Layer("dracut", ("dracut",), _HERE / "dracut.sh", 3)
 #: A box with the newest kernel that Debian has for its release.
 BACKPORTS = Layer("backports", ("linux-image-amd64",), _HERE / "backports.sh", 105)
+#: A box whose GRUB does as Ubuntu's does.
+UBUNTU_GRUB = Layer("ubuntu-grub", (), _HERE / "ubuntu_grub.sh", 0)
 #: A box with Secure Boot: Debian's signed shim, GRUB and kernel, with DKMS as on a box that builds its driver.
 SECURE_BOOT = Layer("secure-boot", (*DRIVERS.packages, "shim-signed", "grub-efi-amd64-signed", "mtools"),
                     _HERE / "secure_boot.sh", 145, (DRIVERS.script,))
@@ -93,7 +95,8 @@ MDRAID = _grub_reads("mdraid", ("mdadm",), 2)
 #: A box that can boot a trial by kexec alone, where its firmware is a BIOS.
 LVM_KEXEC = _grub_reads("lvm", ("lvm2", "kexec-tools"), 5, "lvm-kexec")
 LAYERS = {layer.name: layer
-          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BACKPORTS, BTRFS, LVM, LVM_KEXEC, MDRAID)}
+          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BACKPORTS, UBUNTU_GRUB, BTRFS, LVM,
+                        LVM_KEXEC, MDRAID)}
 
 
 def environment() -> dict[str, str]:

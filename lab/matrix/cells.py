@@ -39,6 +39,8 @@ CELLS = {
     "debian-12": Cell("Debian 12 (Linux 6.1), BIOS, GRUB, ext4", suite=recipe.OLDER_SUITE),
     "backports": Cell("newest kernel of Debian's backports, BIOS, GRUB, ext4", layer=recipe.BACKPORTS),
     "dracut": Cell("initramfs by dracut, BIOS, GRUB, ext4", layer=recipe.DRACUT),
+    "ubuntu-grub": Cell("GRUB as Ubuntu's (recordfail, hidden menu, a cloud image's drop-in, order of flavours), BIOS, "
+                        "ext4", layer=recipe.UBUNTU_GRUB),
     "uefi-grub": Cell("UEFI, GRUB, ext4", "uefi"),
     "systemd-boot": Cell("UEFI, systemd-boot, ext4", "uefi", recipe.SYSTEMD_BOOT,
                          f"{boot_files.SYSTEMD_BOOT}; {boot_files.SYSTEMD_BOOT_ARMED}",
@@ -63,7 +65,7 @@ def box(name: str, folder: Path) -> Iterator[Box]:
     found = Box.start(f"matrix-{name}"[:_NAME], folder, base=base, watchdog=True, firmware=cell.firmware)
     try:
         found.wait()
-        if cell.layer is not None and cell.layer.on:
+        if cell.layer is not None and (cell.layer.on or cell.layer is recipe.UBUNTU_GRUB):
             # What update-grub makes of its disks is known to the box alone.
             found.ssh("update-grub && sync", timeout=600)
         yield found
