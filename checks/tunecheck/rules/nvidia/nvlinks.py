@@ -83,10 +83,12 @@ def _table(case: Case) -> tuple[Sequence[str], Mapping[tuple[int, int], str], li
 def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names: list[str],
               source: str) -> Iterator[Fault]:
     count = {pair: int(word[2:]) if word[:2] == "NV" and word[2:].isdigit() else 0 for pair, word in words.items()}
-    each = {gpu: [links for pair, links in count.items() if gpu in pair] for gpu in range(len(labels))}
-    switched = [gpu for gpu in each if len(names) == len(labels) and always_switched(names[gpu])]
+    switched = [gpu for gpu in range(len(labels)) if len(names) == len(labels) and always_switched(names[gpu])]
     if len(names) != len(labels) and names and all(map(always_switched, names)):
-        switched = list(each)
+        switched = list(range(len(labels)))
+    if not switched and not any(count.values()):
+        return      # a box without NVLink, which is most of them
+    each = {gpu: [links for pair, links in count.items() if gpu in pair] for gpu in range(len(labels))}
     if any(sum(links >= _BY_SWITCH for links in row) > 1 for row in each.values()):
         switched = list(each)
     lost = [gpu for gpu in switched if not any(each[gpu])]
