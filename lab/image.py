@@ -20,6 +20,7 @@ from typing import IO
 from lab import engine, needs, paths, process, qemu, recipe, tree
 from lab import layer as layers
 from lab.errors import LabError
+from lab.grub_reads import volumes
 from lab.progress import progress, started
 
 DISK = "base.img"
@@ -101,13 +102,16 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def with_journal(folder: Path, base: Path | None = None) -> Path:
+def with_journal(folder: Path, base: Path | None = None, on: str = "") -> Path:
     """Return a copy of the image ``base`` (default: the base image) in ``folder`` whose root file system, ext4 in the
-    root partition, has a journal, as on a box: the image's own would not survive a power cut."""
-    copy = folder / DISK
+    root partition or ``on`` what stands there (Layer.on), has a journal, as on a box: the image's own would not survive
+    a power cut."""
+    copy, place = folder / DISK, (tree.ROOT_AT, recipe.ROOT_MIB)
     subprocess.run(["cp", "--sparse=always", str(base or path()), str(copy)], check=True)
-    subprocess.run(["tune2fs", "-O", "has_journal", f"{copy}?offset={tree.ROOT_AT}"], check=True,
+    subprocess.run(["tune2fs", "-O", "has_journal", f"{copy}?offset={volumes.inside(on, *place)[0]}"], check=True,
                    env=needs.environment(), stdout=subprocess.DEVNULL)
+    if on == volumes.MDRAID:
+        volumes.mirror(copy, *place)
     return copy
 
 

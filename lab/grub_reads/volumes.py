@@ -53,11 +53,22 @@ def describe(on: str, disk: Path, at: int, mib: int) -> None:
             for number in range(MEMBERS):
                 file.seek(at + number * size * MIB + 8 * _SECTOR)       # metadata 1.2: 4 KiB from the start
                 file.write(_superblock(number, size))
-            begin, length = inside(on, at, mib)
-            for offset in range(0, length * MIB, MIB):
-                file.seek(begin + offset)
-                if (piece := file.read(MIB)).strip(b"\0"):
-                    file.seek(begin + size * MIB + offset)
+    if on == MDRAID:
+        mirror(disk, at, mib)
+
+
+def mirror(disk: Path, at: int, mib: int) -> None:
+    """Make the other members of the array hold what the first one holds."""
+    size = member_mib(mib) * MIB
+    begin, length = inside(MDRAID, at, mib)
+    with open(disk, "r+b") as file:
+        for offset in range(0, length * MIB, MIB):
+            file.seek(begin + offset)
+            piece = file.read(MIB)
+            for number in range(1, MEMBERS):
+                file.seek(begin + number * size + offset)
+                if file.read(MIB) != piece:
+                    file.seek(begin + number * size + offset)
                     file.write(piece)
 
 

@@ -60,12 +60,13 @@ def box(name: str, folder: Path) -> Iterator[Box]:
     cell = CELLS[name]
     uefi.check(cell.firmware)
     base = image.build(suite=cell.suite) if cell.layer is None else layer.build(cell.layer)
-    if cell.layer is None or not cell.layer.on:
-        base = image.with_journal(folder, base)
+    on = cell.layer.on if cell.layer else ""
+    if on != recipe.BTRFS.on:
+        base = image.with_journal(folder, base, on)
     found = Box.start(f"matrix-{name}"[:_NAME], folder, base=base, watchdog=True, firmware=cell.firmware)
     try:
         found.wait()
-        if cell.layer is not None and (cell.layer.on or cell.layer is recipe.UBUNTU_GRUB):
+        if on or cell.layer is recipe.UBUNTU_GRUB:
             # What update-grub makes of its disks is known to the box alone.
             found.ssh("update-grub && sync", timeout=600)
         yield found

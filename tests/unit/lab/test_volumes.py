@@ -58,6 +58,19 @@ def test_a_mirror_has_two_equal_halves(disk: Path) -> None:
     assert mib == 19
 
 
+def test_what_was_written_to_the_first_member_comes_to_the_others(disk: Path) -> None:
+    begin, mib = volumes.inside(volumes.MDRAID, _AT, _MIB)
+    put(disk, begin, b"root")
+    volumes.describe(volumes.MDRAID, disk, _AT, _MIB)
+    put(disk, begin, bytes(4))      # what was there is gone
+    put(disk, begin + volumes.MIB, b"journal")
+    before = disk.read_bytes()
+    volumes.mirror(disk, _AT, _MIB)
+    raw, step = disk.read_bytes(), volumes.member_mib(_MIB) * volumes.MIB
+    assert raw[:begin + step] == before[:begin + step]
+    assert raw[begin + step:begin + step + mib * volumes.MIB] == raw[begin:begin + mib * volumes.MIB]
+
+
 def test_the_names_are_those_that_the_images_scripts_write() -> None:
     lab = Path(volumes.__file__).parent
     identity = ":".join(volumes.ARRAY_ID.hex()[at:at + 8] for at in range(0, 32, 8))
