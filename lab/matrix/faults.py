@@ -135,5 +135,5 @@ def _returns(bench: Bench, name: str, play: Play) -> dict[str, Any]:
     if bench.default() != play.default:
         raise MissedError("what the default entry boots has changed")
     if fault.attended and (changed := bench.changed()):
-        raise MissedError(f"boot files have changed: {changed}")
+        raise MissedError(f"boot files have changed: {changed}; the play ended with: {play.tail()}")
     return found
