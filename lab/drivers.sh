@@ -21,7 +21,7 @@ rm -rf sound drivers/gpu drivers/media drivers/infiniband drivers/staging driver
   drivers/input drivers/mtd drivers/mmc drivers/rtc drivers/leds drivers/mfd drivers/power drivers/regulator \
   drivers/platform drivers/bluetooth drivers/isdn drivers/firewire drivers/comedi drivers/thunderbolt drivers/video \
   drivers/target drivers/nvme drivers/md drivers/ata drivers/accel drivers/crypto drivers/gpio drivers/i2c \
-  drivers/spi drivers/w1 drivers/watchdog drivers/char/ipmi drivers/edac net/wireless net/mac80211 net/bluetooth \
+  drivers/spi drivers/w1 drivers/char/ipmi drivers/edac net/wireless net/mac80211 net/bluetooth \
   net/can net/sctp net/tipc net/rds net/ceph net/nfc net/batman-adv net/mptcp net/rxrpc \
   fs/nfs fs/nfsd fs/ocfs2 fs/btrfs fs/xfs fs/ceph fs/smb fs/gfs2 fs/f2fs fs/bcachefs fs/jfs fs/dlm fs/ubifs fs/afs
 depmod "$release"
