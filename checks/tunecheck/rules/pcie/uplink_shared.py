@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.loaded_links import links_above, uplinks
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
+from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
@@ -23,6 +24,9 @@ CODES = {
 _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, and look at bifurcation in the BIOS",
               place=Place.MACHINE)
 _SPEED = Remedy("see link-speed: the link can run faster than it does", place=Place.MACHINE)
+
+#: So many GPUs of one uplink are named.
+_NAMED = 4
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -42,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
                           "", "", (unread.source,) if unread else evidence,
                           absence=unread.absence if unread else None)
             continue
-        names = ", ".join(f"GPU{gpu}" for gpu in gpus)
+        names = some([f"GPU{gpu}" for gpu in gpus], _NAMED)
         text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {link.text} of {link.name}: host copies of all at once "
                 f"get {rate / len(gpus):.1f} GB/s each{_speed(link)}")
         slow = rate < max(own) * 0.99
