@@ -146,8 +146,8 @@ def _range(values: tuple[str, ...]) -> str | None:
 
 
 def _of_all(subjects: list[str], text: str, named: bool) -> str:
-    """Return what is so of all the subjects. A long list of them stands behind what is wrong: in front of it, that would
-    begin in the second line of a terminal, where a short report has one."""
+    """Return what is so of all the subjects. A long list of them stands behind what is wrong: in front of it, that
+    would begin in the second line of a terminal, where a short report has one."""
     who, word = _counted(subjects, named), _word(subjects)
     if not named or not word or len(who) <= _LONG_LIST:
         return f"{who}: {text}"

@@ -47,8 +47,9 @@ def test_what_is_wrong_stands_in_front_of_the_devices() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "the PCI tree has 8 GPUs (0000:06:00.0, 0000:07:00.0), and nvidia-smi has 4", "0000:06:00.0, 0000:07:00.0: no group",
-    "whether 0000:06:00.0, 0000:07:00.0 hangs on a switch is not known", "GPU0-GPU1, GPU0-GPU2 and 3 more: not joined"])
+    "the PCI tree has 8 GPUs (0000:06:00.0, 0000:07:00.0), and nvidia-smi has 4",
+    "0000:06:00.0, 0000:07:00.0: no group", "whether 0000:06:00.0, 0000:07:00.0 hangs on a switch is not known",
+    "GPU0-GPU1, GPU0-GPU2 and 3 more: not joined"])
 def test_a_list_in_front_is_found(text: str) -> None:
     assert not ends_its_clause(text)
 

@@ -18,11 +18,10 @@ from ..base import Completed, Unreadable
 from ..own_files import how_to_give, own_document
 from . import files as imported_files
 from . import hosts, kinds, posts
-from . import packed as imported_packed
+from .nothing import nothing_of_use
 from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
 from .texts import Texts
-from .window import Unjoined
 
 __all__ = ["ImportedHost", "load_import"]
 
@@ -30,8 +29,6 @@ _TOPO = ("nvidia-smi", "topo", "-m")
 #: Kinds of which a machine has one answer.
 _ONE = ("lscpu", "numactl -H", "systemctl show", "spec", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params",
         "/proc/swaps")
-_EXPECTED = ("the output of sudo lspci -nnvvv, nvidia-smi -q, nvidia-smi topo -m or sudo dmesg, a recording (sudo "
-             "tunecheck record), or another text that the README lists below \"What --from takes\"")
 
 
 class ImportedHost:
@@ -156,17 +153,8 @@ def load_import(path: str) -> ImportedHost:
             continue
         if better := kinds.advice(piece.text):
             advice.setdefault((piece.origin, better))
-    if not origins and blank and not holes:
-        what = "all files in this folder are empty" if len(seen) > 1 else "there is no text in it"
-        raise UsageError(f"{path}: {what}; {imported_files.GIVE}", Damage.EMPTY)
-    if not origins and advice:
-        raise UsageError(f"{path}: nothing in it can be used: "
-                         f"{'; '.join(f'{origin} is {better}' for origin, better in [*advice][:5])}", Damage.TOO_LITTLE)
-    if not origins and any(isinstance(each, (imported_packed.NoText, Unjoined)) for each in holes):
-        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}",
-                         Damage.UNKNOWN_PART)
     if not origins:
-        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
+        raise nothing_of_use(path, len(seen), blank, [*advice], [*holes])
     if any(_flat(text) for text in texts.smi):
         holes.setdefault("nvidia-smi -q lost the blanks in front of its lines, so most of its values cannot be told "
                          "apart; give it as a file: nvidia-smi -q > q.txt")

@@ -54,8 +54,8 @@ def judge(case: Case) -> Iterator[Finding]:
     torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.in_nvml(case, gpu)]
     if torn and not bare:
         yield Finding(_ID, "nvml-and-lspci-differ", _names(torn), "unknown", "effective",
-                      f"NVML has {len(torn)} GPU{'s' * (len(torn) > 1)} that lspci shows no driver of: {_names(torn)}: one of the "
-                      "two is of another time, or a line is missing; add: lspci -nnk")
+                      f"NVML has {len(torn)} GPU{'s' * (len(torn) > 1)} that lspci shows no driver of: {_names(torn)}: "
+                      "one of the two is of another time, or a line is missing; add: lspci -nnk")
     if unread:
         yield Finding(_ID, UNREAD, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}",

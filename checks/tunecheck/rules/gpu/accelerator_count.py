@@ -99,7 +99,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
         yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"it is not known what {names} is, an "
-                      f"accelerator or not: {maybe[0].why}; {text}", str(count), expected, tuple(each.why for each in maybe[:8]))
+                      f"accelerator or not: {maybe[0].why}; {text}", str(count), expected,
+                      tuple(each.why for each in maybe[:8]))
     if missing and not topology.doubt:
         yield Finding(_ID, "not-in-tree", ", ".join(missing), "fail", "effective", f"the driver has {len(named)} GPUs, "
                       f"of which the PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
@@ -185,7 +186,8 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
                       str(len(gpus)), f"{count}, as the driver has", (source,), _GONE)
     else:
         yield Finding(_ID, "not-in-driver", "GPUs", "fail", "effective", f"{text}: the driver lost "
-                      f"{len(gpus) - others - count}, or never had it; {tree}", str(count), str(len(gpus)), (source,), _LOST)
+                      f"{len(gpus) - others - count}, or never had it; {tree}", str(count), str(len(gpus)), (source,),
+                      _LOST)
 
 
 def _counts_differ(case: Case) -> Iterator[Finding]:
