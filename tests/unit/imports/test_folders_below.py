@@ -17,7 +17,8 @@ from tunecheck.parsers.text.damage import Damage
 #: What lies beside the folders -> why nothing of it is of use
 _BESIDE = {"nothing": ({}, Damage.EMPTY), "empty": ({"a.txt": ""}, Damage.EMPTY),
            "two empty": ({"a.txt": "", "b.txt": "\n"}, Damage.EMPTY),
-           "a document": ({"README.md": "# Texts\n\n- [one](one/a.txt)\n- two\n"}, Damage.TOO_LITTLE),
+           "a document": ({"README.md": "# Texts of boxes\n\nEach folder is one box.\n\n## How\n\n- [one](one/a.txt)\n"
+                                           "- **two**\n\n```\nsudo lspci -nnvvv\n```\n"}, Damage.TOO_LITTLE),
            "prose": ({"notes.txt": "to do tomorrow\n"}, Damage.UNKNOWN_PART),
            "no text": ({"photo.jpg": "\x00\x01\x02" * 999}, Damage.UNKNOWN_PART)}
 
@@ -31,7 +32,7 @@ def test_the_folders_below_are_named_and_one_can_be_given(tmp_path: Path, beside
     (tmp_path / name / "lspci.txt").write_text(lab("acs-iommu"))
     for file, text in files.items():
         (tmp_path / file).write_text(text)
-    with refused(damage, "folders below it are not read", name, f"--from {tmp_path}"):
+    with refused(damage, "folders below it are not read", name, "--from ", str(tmp_path)):
         load_import(str(tmp_path))
     with pytest.raises(UsageError) as error:
         load_import(f"{tmp_path}/")
