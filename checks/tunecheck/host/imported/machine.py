@@ -159,6 +159,9 @@ def load_import(path: str) -> ImportedHost:
         holes.setdefault("nvidia-smi -q lost the blanks in front of its lines, so most of its values cannot be told "
                          "apart; give it as a file: nvidia-smi -q > q.txt")
     holes.update(dict.fromkeys(_cut_reports(texts)))
+    if texts.mixed:
+        raise UsageError(f"{path}: these lines are of more than one machine or boot: {texts.mixed[0]}; keep those of "
+                         "one", Damage.CONTRADICTS)
     problem = hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
     if not problem and (problem := synthesise(texts)):
         problem += hosts.by_file(origins)
