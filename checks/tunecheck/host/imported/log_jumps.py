@@ -30,8 +30,8 @@ _NAMED = 4
 
 
 def jumps(boot: str) -> str:
-    """Return the dates of lines that would be of one boot, where they are of several machines or boots: "2025-02-23, 2023-03-06,
-    2024-10-12". "" where one machine may have written them."""
+    """Return the dates of lines that would be of one boot, where they are of several machines or boots: "2025-02-23,
+    2023-03-06, 2024-10-12". "" where one machine may have written them."""
     groups: list[datetime] = []
     back = ahead = 0
     before: datetime | None = None

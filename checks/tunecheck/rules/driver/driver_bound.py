@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterator[Finding]:
             others.setdefault(str(gpu.driver.value), []).append(gpu)
     if bare:
         # A text that names none may have lost the line: then nouveau-loaded cannot tell either.
-        text = (f"no driver is shown for {_names(bare)}: none has it, or the line that names it was lost"
+        text = (f"lspci shows no \"Kernel driver in use\" for {_names(bare)}: none has it, or the line was lost"
                 if any(gpu.driver.silent for gpu in bare) else f"no driver has {_names(bare)}")
         yield Finding(_ID, "no-driver-bound", _names(bare), "fail" if wanted else "warn", "effective", text,
                       "no driver", str(wanted or "nvidia"), ("/sys/bus/pci/devices",), wanted_driver.install(case))

@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
         if rate is None:
             unread = next((end.express for end in link.ends if not end.express.known), None)
             yield Finding(_ID, UNREAD, link.name, "unknown", "effective",
-                          f"speed, width or MPS of {link.name} is not known ({unread.why() if unread else '?'})",
+                          f"speed, width or MPS of {link.name} is not known: {unread.why() if unread else '?'}",
                           "", "", (unread.source,) if unread else evidence,
                           absence=unread.absence if unread else None)
             continue
