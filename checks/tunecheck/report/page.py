@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from .page_tables import table_lines
 from .style import NO_BREAK, Style, safe, wrap
 
 __all__ = ["TITLES", "blocks", "inline", "rendered", "sentence_of"]
@@ -14,6 +15,8 @@ TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you
 #: Wider lines are hard to read.
 _MOST = 100
 _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
+#: A line that is nothing but a message.
+_ALONE = re.compile(r"`[a-z0-9]+(?:-[a-z0-9]+)*: [^`]*`")
 #: Programs whose commands in a page change something, so are copied: each with an argument. Root reads with some.
 _CHANGES = re.compile(r"(?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck)\b)|"
                       r"echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
@@ -31,7 +34,7 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     table: list[str] = []
     for kind, content in [*blocks(text), ("", "")]:
         if table and kind != "row":
-            lines += _table(table, width, style)
+            lines += table_lines([[_unbroken(cell) for cell in row.split(_CELL)] for row in table], width, style)
             table = []
         if kind == "title":
             title = _plain(f"{content}: {summary}" if summary else content)
@@ -55,34 +58,27 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     return "\n".join(_single(lines)) + "\n"
 
 
-def _table(rows: list[str], width: int, style: Style) -> list[str]:
-    """Return a table in columns where each of its rows fits into a line, else each row as a sentence."""
-    cells = [[safe(_plain(cell)) for cell in row.split(_CELL)] for row in rows]
-    if len({len(row) for row in cells}) == 1:
-        wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  " + "  ".join(f"{cell:<{size}}" for cell, size in zip(row, wide, strict=True)).rstrip()
-                 for row in cells]
-        if max(map(len, lines)) <= width:
-            return [_bold(lines[0], style), *lines[1:]]
-    return [line for row in rows for line in _prose(sentence_of(row), width, 4, own_line=False)]
-
-
 def sentence_of(row: str) -> str:
     """Return a block of the kind "row" as one sentence."""
     first, *others = row.split(_CELL)
     return f"{first}: {'; '.join(others)}"
 
 
-def _prose(content: str, width: int, hang: int, own_line: bool = True) -> list[str]:
+def _unbroken(cell: str) -> str:
+    """Return a cell's text, in which no code is broken."""
+    return "".join(safe(part).replace(" ", NO_BREAK) if code else safe(part) for code, part in inline(cell))
+
+
+def _prose(content: str, width: int, hang: int) -> list[str]:
     """Return the lines of a paragraph. A command that changes something stands on a line of its own, without the
-    sentence's full stop: it is there to be copied (``own_line``: else it stays in its row of a table). Other code is
-    not broken where it fits into a line; where it does not fit, it has a line of its own, whole."""
+    sentence's full stop: it is there to be copied. Other code is not broken where it fits into a line; where it does
+    not fit, it has a line of its own, whole."""
     lines: list[str] = []
     words = ""
     for code, part in inline(content):
         fits = len(part) + hang + _BESIDE <= width
         message = not fits and _MESSAGE.match(part)      # is read, not copied, so it is prose
-        if code and not message and ((own_line and _CHANGES.match(part)) or (" " in part and not fits)):
+        if code and not message and (_CHANGES.match(part) or (" " in part and not fits)):
             lines += _reflowed(words.rstrip(" ("), width, hang if not lines else 0)
             lines.append(safe(f"      {part}"))
             words = ""
@@ -126,8 +122,10 @@ def blocks(text: str) -> list[tuple[str, str]]:
             found.append(("item", f"{item[2] + '.' if item[2] else '-'} {item[3]}"))
             fresh = False
         elif fresh or found[-1][0] not in ("text", "item"):
+            # An example of a message stands by itself: what explains it is a paragraph of its own.
+            found += [("blank", "")] if found and found[-1][0] == "text" and _ALONE.fullmatch(found[-1][1]) else []
             found.append(("text", line.strip()))
-            fresh = False
+            fresh = _ALONE.fullmatch(line.strip()) is not None
         else:
             kind, before = found[-1]
             found[-1] = (kind, f"{before} {line.strip()}")
