@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.refusing import refused
 
 from tunecheck.errors import UsageError
-from tunecheck.host.imported.log_jumps import jumps
+from tunecheck.host.imported.logs.jumps import jumps
 from tunecheck.host.imported.machine import load_import
 from tunecheck.parsers.text.damage import Damage
 

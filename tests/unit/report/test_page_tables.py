@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunecheck.report.page import inline, rendered
-from tunecheck.report.page_tables import table_lines
+from tunecheck.report.page import _table, inline, rendered
 from tunecheck.report.style import Style
 
 PAGES = sorted((Path(__file__).resolve().parents[3] / "docs" / "checks").glob("*.md"))
@@ -41,7 +40,7 @@ _CELLS = st.text(alphabet="abc defgh ", min_size=1, max_size=60).map(lambda text
 @given(rows=st.integers(1, 3).flatmap(lambda columns: st.lists(
     st.lists(_CELLS, min_size=columns, max_size=columns), min_size=2, max_size=5)), width=st.integers(24, 100))
 def test_every_word_of_a_table_is_there(rows: list[list[str]], width: int) -> None:
-    lines = table_lines(rows, width, Style(width))
+    lines = _table(rows, width, Style(width))
     words = sorted(word for line in lines for word in line.split())
     assert [word for row in rows[1:] for cell in row for word in cell.split() if word not in " ".join(words)] == []
     assert all(len(line) <= width or len(line.split()[-1]) > width - 20 for line in lines)

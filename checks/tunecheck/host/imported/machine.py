@@ -47,7 +47,7 @@ class ImportedHost:
         if texts.unread_header_at and not cut:
             cut = (f"the first line of a device beside {texts.unread_header_at} in lspci cannot be read: that device "
                    "is missing")
-        from .log import doubt  # start-up time
+        from .logs.log import doubt  # start-up time
 
         self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}
         self.posts = texts.posts
@@ -223,7 +223,7 @@ def _strays(texts: Texts, piece: imported_files.Piece) -> bool:
     """Keep the lines with an Xid that stand in a text of another kind. Return whether there are any."""
     if piece.path is not None or texts.reported or "NVRM: Xid (" not in piece.text:
         return False
-    from .log import strays  # start-up time
+    from .logs.log import strays  # start-up time
 
     found = strays(piece.text)
     if found:
@@ -233,7 +233,7 @@ def _strays(texts: Texts, piece: imported_files.Piece) -> bool:
 
 def _log(texts: Texts, text: str, title: str) -> None:
     """Keep a kernel log: its last boot as this one's, the others as history."""
-    from .log import add  # start-up time: it takes many patterns
+    from .logs.log import add  # start-up time: it takes many patterns
 
     add(texts, text, title)
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...parsers.kernel.fragment import tells
-from ...parsers.kernel.log_boots import BootLines, boots
-from ...parsers.kernel.log_forms import CRASH, plain
-from ...parsers.text.log_lines import NAMED, line, lines
-from ...parsers.text.repeats import shortened
-from ...util.at_first_use import regex
-from ..prefetch import PAST
-from .log_dates import older, parted
-from .log_jumps import jumps
+from ....parsers.kernel.fragment import tells
+from ....parsers.kernel.log_boots import BootLines, boots
+from ....parsers.kernel.log_forms import CRASH, plain
+from ....parsers.text.log_lines import NAMED, line, lines
+from ....parsers.text.repeats import shortened
+from ....util.at_first_use import regex
+from ...prefetch import PAST
+from .dates import older, parted
+from .jumps import jumps
 
 if TYPE_CHECKING:
-    from .texts import Texts
+    from ..texts import Texts
 
 __all__ = ["add", "doubt", "history", "strays"]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from ...util.at_first_use import regex
-from ...util.text import some
+from ....util.at_first_use import regex
+from ....util.text import some
 
 __all__ = ["jumps"]
 
