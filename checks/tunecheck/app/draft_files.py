@@ -57,8 +57,8 @@ def _group(draft: Draft) -> str:
              "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
              "  # driver:", f'  #   version: "{draft.driver or _EXAMPLE}"   # '
-             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release; "
-             "source: nvidia installs it",
+             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release",
+             "  #   source: nvidia         # installs it",
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
     return "\n".join(lines)
 

@@ -25,6 +25,10 @@ _RECORD = "sudo tunecheck record"
 _PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
 
 
+#: The file that a command writes its output to by itself.
+_WRITES = regex(r">+ ?([^\s;&|]+)")
+#: What makes a chain: behind it a redirect would hold for the last command alone.
+_CHAIN = regex(r"&&|[|;>]")
 #: What a file for an output is not named by.
 _NO_NAME = regex(r"^(?:sudo|cat) +|[^A-Za-z0-9]+")
 #: What lists all GPUs.
@@ -82,6 +86,17 @@ def _named(command: str) -> str:
     return f"{_NO_NAME.sub('-', command).strip('-')}.txt"
 
 
+def _kept(command: str) -> tuple[str, str]:
+    """Return the command as it is typed to keep its output in files, and those files: "it", "both files". One that
+    writes its own files, and a chain, stays as it is: a redirect at its end would leave the files before it empty."""
+    own = len(_WRITES.findall(command))
+    if own > 1:
+        return command, "both files" if own == 2 else f"all {own} files"
+    if own:
+        return command, "its file"
+    return (command, "its output") if _CHAIN.search(command) else (f"{command} > {_named(command)}", "it")
+
+
 def _command(case: Case, finding: Finding) -> str:
     """Return the command whose output tells the fact that the finding lacks; its source stands first in the evidence.
     "" where no text does."""
@@ -111,7 +126,7 @@ def next_output(verb: str, case: Case, findings: Sequence[Finding], cut: bool) -
     anew, else the output that tells most; "" where nothing is asked for. ``cut``: the list of GPUs is not whole."""
     judge = f"tunecheck {verb} --from box/"
     if cut:
-        ask = f"{_LISTS} > {_named(_LISTS)}"
+        ask, _ = _kept(_LISTS)
         return f"next: on the box: {ask}; put it into a folder box/ in place of the one that is cut; then: {judge}", (
             ask, judge)
     for finding in findings:
@@ -123,5 +138,5 @@ def next_output(verb: str, case: Case, findings: Sequence[Finding], cut: bool) -
     add = tells_most(case, findings)
     if not add:
         return "", ()
-    ask = f"{add} > {_named(add)}"
-    return f"next: on the box: {ask}; put it into a folder box/ with these texts; then: {judge}", (ask, judge)
+    ask, files = _kept(add)
+    return f"next: on the box: {ask}; put {files} into a folder box/ with these texts; then: {judge}", (ask, judge)

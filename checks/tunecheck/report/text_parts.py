@@ -159,9 +159,14 @@ def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "", se
     if worst(findings) != "unknown" or not (passed or (seen and any(each.outcome != "skip" for each in findings))):
         return ""
     where = "in what is here" if imported else "in what could be read"
-    judged = f"{passed} finding{'s' * (passed > 1)} passed" if passed else "nothing of it is enough for a pass"
-    start = f"nothing wrong was found {where}: {judged}" if not warned else \
-        f"no check failed {where}: {judged}, and {warned} {'warn' if warned > 1 else 'warns'}"
+    warns = f"{warned} {'warn' if warned > 1 else 'warns'}"
+    if passed:
+        judged = f"{passed} finding{'s' * (passed > 1)} passed"
+        start = f"nothing wrong was found {where}: {judged}" if not warned else \
+            f"no check failed {where}: {judged}, and {warns}"
+    else:
+        little = "too little text for a pass" if imported else "too little could be read for a pass"
+        start = f"no check failed, {warns}, and {little}" if warned else f"no fault seen, but {little}"
     start = f"seen: {seen}; {start}" if seen else start
     if doubt := next((each.id for each in findings if each.code in IN_DOUBT), ""):
         return f"{start}; but first the texts have to fit together ({doubt})"

@@ -30,7 +30,7 @@ _WHOLE_LOG = LOG.replace("[   20.", "[   19.000000] Freeing unused kernel image 
 _PAST = "".join(f"Nov 2{day} 10:00:0{at} box kernel: {text}\n" for day in (1, 2) for at, text in enumerate((
     "Linux version 6.12.1 (x) #1 SMP", "Command line: root=/dev/sda1 ro iommu=pt", "usb 1-1: new device")))
 #: command -> what it prints on the machine of the folder
-_GIVEN = {
+GIVEN = {
     "sudo lspci -nnvvv": _FOLDER["lspci.txt"], "sudo dmesg": _WHOLE_LOG, "nvidia-smi -q": _FOLDER["smi-q.txt"],
     "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*": "".join(
         f"/sys/devices/system/cpu/cpufreq/policy{cpu}/scaling_{leaf}\n" for cpu in range(16)
@@ -93,7 +93,7 @@ def _asked(finding: Finding) -> list[str]:
 @pytest.mark.parametrize("name", _SETS)
 def test_what_is_asked_for_changes_the_answer_and_is_not_there(tmp_path: Path, name: str, layout: str,
                                                                spec: Frozen | None) -> None:
-    samples = _GIVEN | {command: _FOLDERS[layout][name] for name, command in _NAMES.items() if command != "sudo dmesg"}
+    samples = GIVEN | {command: _FOLDERS[layout][name] for name, command in _NAMES.items() if command != "sudo dmesg"}
     if layout == "switch1":
         del samples["sudo lspci -xxxx"]     # no bytes of this machine are here
     texts = {command: samples[command] for command in _SETS[name]}
@@ -123,11 +123,11 @@ def test_a_log_that_tells_of_no_group_is_not_asked_for_again(tmp_path: Path, log
 def test_every_command_of_the_table_is_tried() -> None:
     """A new command needs a text of it here."""
     commands = {command for _, command in outputs._OUTPUTS} - {""}
-    assert commands - set(_GIVEN) == set()
+    assert commands - set(GIVEN) == set()
 
 
 #: What is pasted alone, beside the outputs that the report asks for.
-_PASTED = _GIVEN | {
+_PASTED = GIVEN | {
     "nvidia-smi": table(row(), row(index=1, bus="07")).replace("580.159.04", "595.71.05"),
     "nvidia-smi -q of two": TEXT, "of an old driver": OLD,
     "nvidia-smi -q -d MEMORY": HEAD.format(count=1) + "GPU 00000000:06:00.0\n" + GPU[GPU.index("    FB Mem"):

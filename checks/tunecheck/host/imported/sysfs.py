@@ -77,7 +77,7 @@ def synthesise(texts: Texts) -> str | None:
         texts.errors[f"read {path}"] = Absence.NOT_UNDERSTOOD.because(f"not usable ({why}); keep one of them")
     _from_log(texts)
     if texts.past or _DMESG in texts.runs:
-        from .log import history  # start-up time
+        from .logs.log import history  # start-up time
 
         history(texts)
     return None

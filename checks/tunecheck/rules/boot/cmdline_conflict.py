@@ -49,7 +49,7 @@ def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source:
         code, outcome, verb, more = (("overridden", "fail", "takes back", "") if conflict.wins else
                                      ("contradicted", "warn", "stands beside", ", which the kernel obeys"))
         yield Finding(_ID, code, conflict.declared, outcome, "effective",
-                      f"{conflict.rival} {verb} the declared {conflict.declared} on the running command line{more} "
-                      f"({conflict.why})", conflict.rival, f"{conflict.declared} alone", (source,),
+                      f"{conflict.rival} {verb} the declared {conflict.declared} on the running command line{more}: "
+                      f"{conflict.why}", conflict.rival, f"{conflict.declared} alone", (source,),
                       Remedy(f"remove {conflict.rival} from the boot configuration that sets it (look in "
                              "/etc/default/grub and /etc/default/grub.d)", ("cmdline",), True))

@@ -89,7 +89,7 @@ def latched(case: Case) -> tuple[str, str, str, str, Fact[Any] | None] | None:
     gpus = case.snapshot.nvml.value.gpus if case.snapshot.nvml.value else ()
     counts = [count for gpu in gpus if (count := gpu.number("replay_counter").value) is not None]
     replays = f", and NVML counts {sum(counts)} replays at {len(counts)} GPUs since reset" if counts else ""
-    limits = "a state and no count: whoever handles an error clears it; counts need a recording (tunecheck record)"
+    limits = "a state and no count: whoever handles an error clears it; counts need a recording: sudo tunecheck record"
     unread = next((fact for fact in facts if fact is not None and fact.value is None), None)
     if held:
         text = f"errors latched at a hop: {some(held, 6, ', ')}{replays} ({limits})"

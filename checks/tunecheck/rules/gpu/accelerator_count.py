@@ -49,7 +49,7 @@ _GONE = Remedy("where all of it is of the same boot, they left the bus: look for
                "power-cycle the host", (), True, Place.MACHINE)
 
 _LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`), then "
-                     "reset or power-cycle; where the two texts are of different times, take both anew",
+                     "reset or power-cycle; or the texts are of two machines or times: take both anew, on one",
                      place=Place.MACHINE, words_open_driver=True)
 
 
@@ -70,7 +70,8 @@ def judge(case: Case) -> Iterator[Finding]:
     expected = f"{wanted} of {ids}" if wanted is not None else f"at least one of {ids}"
     good = count == wanted if wanted is not None else count > 0
     names = ", ".join(device.bdf for device in accelerators.value) or "none"
-    text = f"{count} accelerator{'' if count == 1 else 's'} found ({names})"
+    text = f"{count} accelerator{'' if count == 1 else 's'} found"
+    text += f", not {wanted} ({names})" if count and not good else f" ({names})"
     beside = others_text(topology)
     if beside and not count:
         text += f", beside {beside}"
@@ -97,8 +98,9 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{beside}; {ONLY_NVIDIA}", evidence=(accelerators.source,))
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
-        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"whether {names} is an accelerator is "
-                      f"not known: {maybe[0].why}; {text}", str(count), expected, tuple(each.why for each in maybe[:8]))
+        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"it is not known what {names} is, an "
+                      f"accelerator or not: {maybe[0].why}; {text}", str(count), expected,
+                      tuple(each.why for each in maybe[:8]))
     if missing and not topology.doubt:
         yield Finding(_ID, "not-in-tree", ", ".join(missing), "fail", "effective", f"the driver has {len(named)} GPUs, "
                       f"of which the PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
@@ -125,10 +127,10 @@ def _left_since_boot(case: Case) -> Iterator[Finding]:
     if not gone or not topology.devices or (topology.doubt and not whole):
         return
     meant = case.spec.accelerators.count == len(topology.devices)
-    without = ", nor among the driver's GPUs" if whole else ""
+    tree_lacks = "the PCI tree and the driver lack" if whole else "the PCI tree lacks"
     yield Finding(_ID, "left-since-boot", ", ".join(gone), "warn" if meant else "fail", "effective",
-                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, and {', '.join(gone)} "
-                  f"{'is' if len(gone) == 1 else 'are'} no longer in the PCI tree{without}",
+                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, of which {tree_lacks} {len(gone)}: "
+                  f"{', '.join(gone)}",
                   str(len(topology.devices)), f"{len(log.boards)}, as at boot",
                   (case.host.kernel.log.source, topology.accelerators.source), _GONE)
 
@@ -156,7 +158,7 @@ def _without_the_driver(case: Case) -> Iterator[Finding]:
                       ("/sys/bus/pci/devices", nvml.source), wanted_driver.install(case))
     if unread:
         yield Finding(_ID, UNREAD, ", ".join(gpu.bdf for gpu in unread), "unknown", "effective",
-                      f"whether the driver has {', '.join(gpu.bdf for gpu in unread)} is not known: "
+                      f"it is not known whether the driver has {', '.join(gpu.bdf for gpu in unread)}: "
                       f"{unread[0].driver.why()}", "?", "", (unread[0].driver.source,),
                       absence=unread[0].driver.absence)
 
@@ -170,8 +172,8 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
     source, count, least = found
     if count == len(gpus) or (least and count < len(gpus)):
         return
-    text = (f"the PCI tree has {len(gpus)} GPUs of NVIDIA's ({', '.join(gpu.bdf for gpu in gpus)}), and {source} has "
-            f"{count}")
+    text = f"the PCI tree has {len(gpus)} GPUs of NVIDIA's and {source} {count}"
+    tree = f"in the tree: {', '.join(gpu.bdf for gpu in gpus)}"
     others = sum(gpu.driver.value not in (None, wanted_driver.NVIDIA) for gpu in gpus)
     if topology.doubt or topology.unidentified if count > len(gpus) else len(gpus) - others <= count:
         return      # the tree may be a part; or another driver has the rest
@@ -180,11 +182,12 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
                       f"this virtual machine {len(gpus)}: the texts are of two machines, or a GPU is lost",
                       str(len(gpus)), str(count), (source,), _ONE_MACHINE)
     elif count > len(gpus):
-        yield Finding(_ID, "not-in-tree", "GPUs", "fail", "effective", f"{text}: the tree lacks some", str(len(gpus)),
-                      f"{count}, as the driver has", (source,), _GONE)
+        yield Finding(_ID, "not-in-tree", "GPUs", "fail", "effective", f"{text}: the tree lacks some; {tree}",
+                      str(len(gpus)), f"{count}, as the driver has", (source,), _GONE)
     else:
         yield Finding(_ID, "not-in-driver", "GPUs", "fail", "effective", f"{text}: the driver lost "
-                      f"{len(gpus) - others - count}, or never had it", str(count), str(len(gpus)), (source,), _LOST)
+                      f"{len(gpus) - others - count}, or never had it; {tree}", str(count), str(len(gpus)), (source,),
+                      _LOST)
 
 
 def _counts_differ(case: Case) -> Iterator[Finding]:

@@ -170,9 +170,9 @@ def _both_ways(bench: Bench, both: str, double: Mapping[Pair, float], single: Ma
         if pair in single and double[pair] < 1.25 * single[pair] else ""
     hop = blame([each for _, _, each in low], [])
     return Finding(_ID, "slow-both-ways", both, "fail" if worst < _BOTH_BAD else "warn", "behaviour",
-                   f"{bench.tool} ({both}): {pairs_text(sorted(each for _, each, _ in low))}: {double[pair]:.1f} GB/s, "
-                   f"{worst:.0%} of predicted {path.two_way:.1f}{alone}{hop}", f"{worst:.0%}", f"{_BOTH:.0%} or more",
-                   (bench.tool,), bench_peers.AGAIN)
+                   f"{bench.tool} ({both}): {double[pair]:.1f} GB/s, {worst:.0%} of predicted {path.two_way:.1f}, "
+                   f"between {pairs_text(sorted(each for _, each, _ in low))}{alone}{hop}", f"{worst:.0%}",
+                   f"{_BOTH:.0%} or more", (bench.tool,), bench_peers.AGAIN)
 
 
 def _add(case: Case, bench: Bench) -> str:

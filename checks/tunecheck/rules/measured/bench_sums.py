@@ -83,7 +83,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name:
         yield _too_small(check, test, large, text, known, prior)
     elif prior is None or large is None or large.size < _WHOLE or any(row.wrong is None for row in test.rows):
-        why = f"what such boards reach at that size is not known here ({known.name})" if known else \
+        why = f"no figure of {len(test.ranks)} boards of this kind is known here ({known.name})" if known else \
             _unknown_boards(case, test)
         if test.rows and any(row.wrong is None for row in test.rows):
             yield _unchecked(check, test, text, f"nothing to compare its speed with: {why}" if prior is None or

@@ -24,7 +24,7 @@ Pair = tuple[int, int]
 #: GB/s one way that no PCIe slot carries: Gen6 x16 has 121.
 _NO_PCIE = 125.0
 #: Without an option it measures one direction, then both at once, without peer access and with it.
-_ALL_TABLES = Remedy.typed("give all that it prints, which has both tables: `p2pBandwidthLatencyTest`")
+_ALL_TABLES = Remedy.typed("run `p2pBandwidthLatencyTest` again and give its whole output, which has both tables")
 _TABLE, _NAMES, _TREE = "nvidia-smi topo -m", "nvidia-smi -L", "sudo lspci -nnvvv"
 
 

@@ -108,11 +108,11 @@ def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -
     """Return what is not known of a speed, the one of now or only what both ends can have, and the code of why."""
     without = [link for link in links if not link.gen]
     if without or not device.link.speed.known:
-        text = f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or 'it is not shown'})"
+        text = f"the speed of {', '.join(unread)} is not known: {device.link.speed.reason or 'it is not shown'}"
         return text, device.link.speed.absence
     why = device.link.max_speed.reason if not device.link.max_speed.known else "LnkCap is not shown"
     now = ", ".join(f"{link.name} runs at Gen{link.gen}" for link in links)
-    return f"{now}; what both ends can is not known ({why})", device.link.max_speed.absence
+    return f"{now}; what both ends can is not known: {why}", device.link.max_speed.absence
 
 
 def _faster_peers(case: Case, device: Device, slow: list[PcieLink]) -> list[str]:

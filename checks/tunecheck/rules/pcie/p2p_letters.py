@@ -57,7 +57,7 @@ _WORDS: dict[str, tuple[str, Remedy]] = {
             Remedy("no setting changes that: plan with copies through host memory, or with boards that support it")),
     "TNS": ("the driver does not support it across these I/O hubs",
             Remedy("move both boards below one root complex", place=Place.MACHINE)),
-    "DR": ("the registry word ForceP2P forbids it: its bits for this direction are 0 (reads 1:0, writes 5:4)",
+    "DR": ("the registry word ForceP2P forbids it: its bits for this direction, reads 1:0 or writes 5:4, are 0",
            Remedy.typed("see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, "
                         "or write ForceP2P=0x211, which allows reads and writes; then load the driver again")),
     "NS": ("it is not supported between these two boards",
