@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from tunecheck.model.command import Command
+from tunecheck.model.command import Command, limited
 from tunecheck.util.at_first_use import dataclass
 
 from .model import AuditHead, Problem, Status
@@ -131,11 +131,14 @@ class Cause:
         return tuple(host for wave in self.all_waves if wave.state == "new" for host in wave.hosts)
 
     def on(self, hosts: Collection[str]) -> Cause:
-        """The same cause, on these of its hosts alone."""
+        """The same cause, on these of its hosts alone; its plays are limited to them."""
         waves = tuple(replace(wave, hosts=left) for wave in self.all_waves
                       if (left := tuple(host for host in wave.hosts if host in hosts)))
         states = {wave.state for wave in waves}
-        return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), waves=waves,
+        own = tuple(host for host in self.hosts if host in hosts)
+        remedy, commands = limited(self.remedy, self.commands, own) if self.commands and own else (
+            self.remedy, self.commands)
+        return replace(self, hosts=own, waves=waves, remedy=remedy, commands=commands,
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),

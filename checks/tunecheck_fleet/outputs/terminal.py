@@ -209,6 +209,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     if len(cause.all_waves) > 1:
         beside = words.plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
+    where = "; ".join(part for part in (where, words.below(finding)) if part)
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
     about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", words.expected(cause),
