@@ -40,13 +40,20 @@ class Note(str):
 
 @dataclass(frozen=True)
 class Since:
-    """When a value came: after audit ``after`` (the last one that saw another value; None: it was so when the host was
-    first seen) and not later than audit ``seen``. Times are the control node's."""
+    """When a value came: after audit ``after`` (the last one that saw another value; None: it was so when it could
+    first be told) and not later than audit ``seen``. ``untold``: where that is None, the host was known before, and
+    did not tell it. Times are the control node's."""
 
     seen: int
     seen_at: float
     after: int | None = None
     after_at: float | None = None
+    untold: bool = False
+
+    def known_from(self, first: int) -> Since:
+        """The same, of a host that is known since audit ``first`` (0: nobody knows)."""
+        untold = self.after is None and 0 < first < self.seen
+        return self if untold == self.untold else replace(self, untold=untold)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     names = sorted(view.names | {tally.fact for tally in view.tallies} | {
         fact for facts in moved.values() for fact in facts})
     hosts = {host.host: host for host in view.hosts}
+    earlier = {(move.host, move.fact): move for move in view.unapproved}
     known: dict[tuple[str, str], list[str]] = {}
 
     def facts(problem: Problem) -> list[str]:
@@ -55,7 +56,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
                 changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
-                rows.append(_row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing))
+                row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
+                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in judges
+                                                    if (host.host, fact) in earlier)]))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
@@ -136,6 +139,13 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
         same=_same_of(problem))
+
+
+def _came(row: Row, moves: list[Move]) -> Row:
+    """The row, since its fact changed: what the check could not tell before, a value did that came in that audit."""
+    known = [move.since for move in moves if row.since is not None and row.since.after is None
+             and move.since.seen == row.since.seen and move.since.after is not None]
+    return row._replace(since=widest(known)) if known else row
 
 
 def _same_of(problem: Problem) -> str:

@@ -175,7 +175,8 @@ def _from_to(fact: str, before: Any, value: Any) -> str:
 
 def _by(row: BlameRow) -> str:
     if row.since.after is None:
-        return "it was so when the box was first seen"
+        return "it could not be read before: nobody knows what brought it" if row.since.untold else \
+            "it was so when the box was first heard"
     if row.change is None:
         # A box that did not tell of a run may have had one: a snapshot that was made of texts has no receipt.
         return "no run of our own roles is known from that time: out of band, or the box's receipt was not read"

@@ -62,7 +62,7 @@ def test_values_and_times() -> None:
     assert [ago(NOW - seconds, NOW) for seconds in (0, 3600, 7200, 65 * DAY)] == ["now", "60 min ago", "2 h ago",
                                                                                    "65 d ago"]
     assert interval(since(), NOW) == "#364..#365 (26 h ago .. 2 h ago)"
-    assert interval(since(300, None), NOW) == "before #300 (there when first seen, 65 d ago)"
+    assert interval(since(300, None), NOW) == "before #300 (first heard 65 d ago)"
     assert interval(Since(365, WHEN, 364), NOW) == "#364..#365 (until 2 h ago)"
     assert interval(since()) == "#364..#365 (2026-11-20 05:00 UTC .. 2026-11-21 05:00 UTC)"
 
@@ -187,7 +187,7 @@ def test_lists_say_since_when_and_who() -> None:
     text = list_text("smt on gpu001", rows, Style(80), NOW)
     assert text.splitlines()[1] == "smt: on -> off"
     assert "our own roles: run 0a1b at 2026-11-21 04:00 UTC by the box's clock, applied" in " ".join(text.split())
-    assert "out of band" in text and "it was so when the box was first seen" in text
+    assert "out of band" in text and "it was so when the box was first heard" in text
     drift = list_text("drift", [DriftRow("gpu001", "h100-a", "smt", "on", None, since(), True)], Style(0), NOW)
     assert drift.splitlines()[1] == ("gpu001 (h100-a)  smt: on -> (absent); since #364..#365 (26 h ago .. 2 h ago), "
                                      "by our own roles")

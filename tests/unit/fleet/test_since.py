@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from tunecheck.cli.main import cli
 from tunecheck.report.style import Style
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.focus import focus
@@ -16,6 +18,7 @@ from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
+from tunecheck_fleet.outputs.text import interval
 from tunecheck_fleet.store.store import Store
 
 _DAY, _NIGHTS = 86_400.0, 4
@@ -97,3 +100,45 @@ def _shown(found: FleetReport, name: str, word: str) -> None:
         listed = terminal(found, style, now=9 * _DAY, changes=True)
         assert ("KNOWN " in listed) == (word == "known")
     assert f'class="state {word}">{word}<' in html(found)
+
+
+def _told(store: Store, *problems: Problem, unknown: tuple[str, ...] = (), **facts: Any) -> None:
+    head = store.begin("all", [("h", "g")])
+    store.put(head.id, Seen("h", "g", "ok", hardware="hw", tunecheck="0.1.0", spec="s", problems=problems,
+                            known={name.replace("__", "."): value for name, value in facts.items()},
+                            unknown=dict.fromkeys(unknown, "not in the import")))
+    store.finish(head.id)
+
+
+@pytest.mark.parametrize("outcome", ["fail", "warn"])
+@pytest.mark.parametrize("moved", [True, False])
+def test_what_could_not_be_judged_before_was_not_there_when_the_host_was_first_heard(
+        outcome: str, moved: bool, tmp_path: Path) -> None:
+    """Where its fact changed, it came with that, also in the audits after."""
+    check, dark, word = "cmdline-token", Problem("cmdline-token", "iommu=pt", "unknown", "not read", code="unread"), "pt"
+    bad = Problem(check, "iommu=pt", outcome, "it is not there", code="missing")     # type: ignore[arg-type]
+    with Store(str(tmp_path / "fleet.db")) as store:
+        for night in range(1, 5):
+            now = word if night < 3 or not moved else None
+            _told(store, dark if night < 3 else bad, kernel__cmdline__iommu=now)
+        for audit in (3, 4):
+            for options in (JudgeOptions(), JudgeOptions(since=1)):
+                for host in (None, "h"):
+                    causes = report(store, audit, options, host).causes
+                    (since,) = {cause.since for cause in causes if cause.fact == check and cause.outcome == outcome}
+                    assert since is not None and since.seen == 3
+                    assert (since.after, since.untold) == ((2, False) if moved else (None, True))
+                    said = interval(since, since.seen_at)
+                    assert "first heard" not in said and ("could not be told" in said) != moved
+
+
+def test_a_fact_that_could_not_be_read_before_is_told_so_in_its_history(tmp_path: Path) -> None:
+    place = str(tmp_path / "fleet.db")
+    with Store(place) as store:
+        _told(store, unknown=("cpu.smt",), gpu__count=8)
+        _told(store, gpu__count=8, cpu__smt="on")
+    for verb, told, heard in ((("history", "--host", "h", "--all"), 1, 1), (("blame", "cpu.smt", "--host", "h"), 1, 0),
+                              (("blame", "gpu.count", "--host", "h"), 0, 1)):
+        done = CliRunner().invoke(cli, [*verb, "--store", place])
+        assert done.exit_code == 0 and done.output.count("could not be told until") == told, done.output
+        assert ("first heard" in done.output) == bool(heard)
