@@ -152,6 +152,11 @@ class Cause:
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property
+    def unjudged(self) -> bool:
+        """Whether nobody could ever look: it counts, and nothing was found. What was known once is told as a cause."""
+        return self.outcome == "unknown" and self.severity == "low"
+
+    @property
     def counts(self) -> bool:
         """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
         Against the spec, the majority or another box it counts whoever did it. A value that left the desired state is

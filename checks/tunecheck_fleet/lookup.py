@@ -16,8 +16,8 @@ from .own_command import own_command
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["KEY", "PRESENCE", "check", "fact", "group", "host", "known_from", "me", "near", "never_answered", "no_values",
-           "waivable"]
+__all__ = ["KEY", "PRESENCE", "check", "fact", "group", "host", "known_from", "me", "near", "never_answered",
+           "no_values", "waivable"]
 
 _LISTED = 10
 #: Of two names that are one but for a slip, so much is alike; driver.flavour and driver.version have less in common.

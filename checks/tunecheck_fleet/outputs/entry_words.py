@@ -11,7 +11,8 @@ from ..entries import Entry, happened
 from ..fleet_report import Cause, Wave
 from .text import ago, clock, fold, interval, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "more", "named_hosts", "needs", "plural", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "more", "named_hosts", "needs", "plural",
+           "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}

@@ -115,7 +115,8 @@ def _told(store: Store, *problems: Problem, unknown: tuple[str, ...] = (), **fac
 def test_what_could_not_be_judged_before_was_not_there_when_the_host_was_first_heard(
         outcome: str, moved: bool, tmp_path: Path) -> None:
     """Where its fact changed, it came with that, also in the audits after."""
-    check, dark, word = "cmdline-token", Problem("cmdline-token", "iommu=pt", "unknown", "not read", code="unread"), "pt"
+    check, word = "cmdline-token", "pt"
+    dark = Problem(check, "iommu=pt", "unknown", "not read", code="unread")
     bad = Problem(check, "iommu=pt", outcome, "it is not there", code="missing")     # type: ignore[arg-type]
     with Store(str(tmp_path / "fleet.db")) as store:
         for night in range(1, 5):

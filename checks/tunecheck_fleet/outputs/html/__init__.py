@@ -26,8 +26,8 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
+from ..counts import verdict_line
 from ..entry_words import needs
-from ..terminal import verdict_line
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -62,7 +62,9 @@ def html(report: FleetReport) -> str:
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
     leads = [entry.lead for entry in entries(report.causes)]
-    drift, uncounted = [lead for lead in leads if lead.counts], [lead for lead in leads if not lead.counts]
+    drift = [lead for lead in leads if lead.counts and not lead.unjudged]
+    unjudged, uncounted = sum(lead.counts and lead.unjudged for lead in leads), [
+        lead for lead in leads if not lead.counts]
     text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
         word=outcome(report).upper(), compared=words.compared(report),
@@ -70,7 +72,8 @@ def html(report: FleetReport) -> str:
         says=verdict_line(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in drift)) for severity in SEVERITIES],
-        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), uncounted=len(uncounted),
+        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), unjudged=unjudged,
+        uncounted=len(uncounted),
         not_drift=[(word, number) for word in words.NOT_DRIFT
                    if (number := sum(kind(cause) == word for cause in uncounted))],
         left_out=len(leads) - len(shown), incomplete=_incomplete(hosts),
