@@ -127,8 +127,9 @@ def _fewer(cause: Cause, fold: Fold, count: int) -> bool:
 
 
 def _opens(cause: Cause, fold: Fold) -> bool:
-    """Whether it fails, and its fix has to come before those of a check that leads."""
-    return cause.outcome == "fail" and not fold.fewer and any(_matches(name, fold.leads) for name in before(cause))
+    """Whether it fails, and its fix has to come before those of a check that leads. Of what is over nothing has."""
+    return cause.outcome == "fail" and cause.state != "resolved" and not fold.fewer and any(
+        _matches(name, fold.leads) for name in before(cause))
 
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:

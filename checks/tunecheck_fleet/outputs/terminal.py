@@ -6,11 +6,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tunecheck.report.style import Style, safe, wrap
+from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
-from ..fleet_report import FleetReport, HostRow, Split
+from ..fleet_report import Cause, FleetReport, HostRow, Since, Split
 from ..judge.verdict import outcome
 from ..own_command import own_command
 from . import entry_words as words
@@ -21,6 +21,7 @@ from .text import (
     NOT_DRIFT,
     OPEN,
     ago,
+    between,
     change,
     clock,
     compared,
@@ -47,6 +48,8 @@ _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
 #: On a narrower terminal the host and the cause stand first in a line.
 _WIDE = 80
+#: Characters of what is said in one line.
+_SAID = 16
 #: Characters of host names beside the word in a line that is cut.
 _FIT = 30
 #: Checks that are named where many could not be judged.
@@ -170,7 +173,8 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
     told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
     line = safe(f"{told} ({cause.group}): {change(cause)}")
-    if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # neither host nor cause is ever cut off
+    # Neither host nor cause is ever cut off, nor all that is said of it.
+    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(change(cause))) + CUT > style.width:
         told = f"{head}{hosts}: {titled(cause)}"
         line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
     fits = len(safe(told)) + CUT <= style.width
@@ -188,16 +192,29 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     where = "; ".join(part for part in (where, words.below(finding)) if part)
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
-    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", words.expected(cause),
-             words.needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: {own_command('drift --host {host} -v', host=cause.hosts[0])} says how"
-    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
-        " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
-    lines = [cut(safe(line), style) for line in lines]
+        command = own_command("drift --host {host} -v", host=cause.hosts[0])
+        fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
+    else:
+        fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
+    lines = [*(cut(safe(line), style) for line in (
+        f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", " " * INDENT + where)),
+        *_judged(cause, since, style, now), *fix]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+
+
+def _judged(cause: Cause, since: Since | None, style: Style, now: float) -> list[str]:
+    """The id, the judgement, what the fix takes, and since when; the times of that are left out before anything is
+    cut."""
+    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.expected(cause),
+                                       words.needs(cause)) if part)
+    for when in (interval(since, now), between(since)):
+        line = safe(f"{' ' * INDENT}{said}{'; ' if said else ''}since {when}")
+        if len(line) <= style.width:
+            return [line]
+    return wrap(line, style.width, 2)
 
 
 def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:

@@ -15,9 +15,9 @@ from tunecheck.util.text import and_more
 
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
-__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
-           "coverage", "days", "fold", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured", "natural",
-           "shown", "shown_apart", "since_of", "titled"]
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "between", "change", "clock",
+           "compared", "coverage", "days", "fold", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured",
+           "natural", "shown", "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -197,6 +197,13 @@ def interval(since: Since | None, now: float | None = None) -> str:
     if since.after_at is None:
         return f"#{since.after}..#{since.seen} (until {when(since.seen_at)})"
     return f"#{since.after}..#{since.seen} ({when(since.after_at)} .. {when(since.seen_at)})"
+
+
+def between(since: Since | None) -> str:
+    """The same without times: "#364..#365", "before #12"."""
+    if since is None:
+        return "not known"
+    return f"before #{since.seen}" if since.after is None else f"#{since.after}..#{since.seen}"
 
 
 def heard(status: str) -> str:
