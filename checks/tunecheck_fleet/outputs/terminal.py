@@ -245,7 +245,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
-    elif word != "resolved" and cause.remedy:
+    elif word != "resolved" and cause.remedy and cause.remedy not in cause.text:    # it may say what to add
         parts.append(f"fix: {cause.remedy}")
     return entry(mark, parts, style, first, [each.shown for each in cause.commands])
 

@@ -27,7 +27,7 @@ from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
 from ..counts import verdict_line
-from ..entry_words import needs
+from ..entry_words import expected, needs
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -108,9 +108,21 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "needs": needs(cause), "lasts": lasts(cause.waived) if cause.waived else "",
+            "expected": expected(cause), "takes": _takes(cause), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(cause.remedy, cause.commands)]}
+
+
+def _takes(cause: Cause) -> str:
+    """What the fix takes, before its words; where nothing was read there is nothing to take, and what is missing is the
+    fix."""
+    if cause.fix not in ("", "none"):
+        return needs(cause)
+    if cause.outcome == "unknown":
+        return "" if cause.remedy else "what is missing stands above"
+    if cause.authority in ("previous", "majority", "reference"):
+        return "takes effect at once"
+    return "" if cause.remedy else "see the page of the check"
 
 
 def _place(command: Command) -> str:
