@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from ..model import Problem
 from .authority import HAPPENING, judged
-from .rows import Row, plain, widest
+from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]
@@ -21,6 +20,8 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _CUT = re.compile(r" and [0-9]+ more$")
+#: Characters of a value in a sentence.
+_VALUE = 60
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 #: Check, subject.
 _Keys = list[tuple[str, str]]
@@ -71,25 +72,33 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        problem = replace(problem, text=_why_over(view, problem, judges, moved.get(over.host, {})))
+        why = _why_over(view, problem, judges, moved.get(over.host, {}))
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(since=over.since)
+            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
+                since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
     return _folded(rows), settled, checks
 
 
 def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move]) -> str:
-    """What a check says that finds something no more. Where none of the facts that it judges changed, most likely the
-    specification did: what the box was judged by earlier is not kept. Another version of tunecheck judges otherwise."""
+    """What is so where a check finds something no more: the fact that changed, where it is one. Where none of the facts
+    that it judges changed, most likely the specification did: what the box was judged by earlier is not kept. Another
+    version of tunecheck judges otherwise."""
     if problem.outcome == "unknown":
-        return "is known again"
+        return "this can be judged now"
     same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
     if same_version and judges and problem.check not in HAPPENING and not any(fact in moved for fact in judges):
-        return "most likely allowed by the specification now: no fact that it judges has changed"
-    return "does not find it any more"
+        return "the specification most likely allows this now: no fact that the check judges has changed"
+    changed = [moved[fact] for fact in judges if fact in moved]
+    if len(changed) != 1:
+        return OVER
+    value = changed[0].value
+    # A word; what is counted per GPU, or has a unit, is for the reports to show.
+    plainly = "absent" if value is None else value if isinstance(value, str) and len(value) <= _VALUE else ""
+    return f"{changed[0].fact} is {plainly} now" if plainly else f"{changed[0].fact} has changed, and {OVER}"
 
 
 def _checks_of(view: View, name: str) -> set[tuple[str, str]]:

@@ -54,7 +54,8 @@ def more(finding: Entry) -> str:
     named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
     few = len(named) == len(finding.more) and len(named) <= FEW
     fail = sum(each.outcome == "fail" for each in finding.more)
-    names = f" ({'' if few else f'{fail} fail: ' if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
+    count = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
+    names = f" ({'' if few else count if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
     return f"{plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}{names}" \
            f"{'' if few else ' (-v lists them)'}"
 
