@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..hooks import hooked
-from .shared_options import judged, listed, stored_below
+from .shared_options import judged, listed, only_above, stored_below
 
 __all__ = ["fleet"]
 
@@ -30,6 +30,7 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
     context = click.get_current_context()
     context.obj = store_url
     if context.invoked_subcommand is not None:
+        only_above(context, "store_url")
         return
     from ..hooks import hook_of, posted
     from ..judge import JudgeOptions, allowed_missing, report
