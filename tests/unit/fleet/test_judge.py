@@ -122,6 +122,21 @@ def test_a_tenth_of_a_group_is_a_rollout_and_a_split_says_so() -> None:
     assert _figures(report.splits[0].note) == ["3", "5"] and '"b"' in report.splits[0].note
 
 
+@pytest.mark.parametrize("audits", [(3,), (5,), (3, 4)])
+def test_what_moved_is_told_of_the_audit_in_which_it_moved(audits: tuple[int, ...]) -> None:
+    """Beside an audit of long ago that need not be the newest."""
+    names = [f"h{number:03d}" for number in range(3)]
+    moves = tuple(move(name, "f", "a", "b", audits[number % len(audits)]) for number, name in enumerate(names))
+    seen = view(_values(10, "f", "a", **dict.fromkeys(names, "b")), moves=moves, previous=head(2))
+    (split,) = _said(seen).splits
+    assert _figures(split.note) == ["3", *(str(audit) for audit in audits)]
+    values = _values(40, "f", "b", h003="a")
+    moves = tuple(move(name, "f", "a", "b", audits[0]) for name in values if name != "h003")
+    causes = _said(view(values, moves=moves, previous=head(2))).causes
+    (stayed,) = [cause for cause in causes if cause.hosts == ("h003",)]
+    assert _figures(stayed.text) == ["2"]
+
+
 @pytest.mark.parametrize(("moved", "rollout"), [(3, False), (4, True)])
 def test_less_than_a_tenth_is_no_rollout(moved: int, rollout: bool) -> None:
     names = [f"h{number:03d}" for number in range(moved)]
