@@ -9,6 +9,7 @@ from typing import Any
 
 from tunecheck.util.at_first_use import dataclass
 
+from .first import before, comes_before
 from .fleet_report import Cause
 from .folds import FOLDS, SOURCES, Fold
 
@@ -89,12 +90,15 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
     for fold in FOLDS:
         # What is not known may follow from something that happened; it does not say that it did.
         told = [index for index in members if ranked[index].outcome != "unknown"
-                and _matches(ranked[index].fact, fold.leads)]
+                and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))]
         found = [index for index in told if index in left]
         fewer = next((count for index in told if fold.fewer and (count := members_lost(ranked[index]))), 0)
         if not found or (fold.fewer and not fewer):
             continue
-        lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
+        # Whose fix has to come first leads, wherever the rule has it.
+        lead = min(found, key=lambda index: (not _opens(ranked[index], fold) or not any(
+            comes_before(ranked[index], ranked[other]) for other in found),
+            _place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
                  and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, fewer)
                  and not (first and not fold.always and _apart(ranked[index], ranked[lead]))]
@@ -122,8 +126,14 @@ def _fewer(cause: Cause, fold: Fold, count: int) -> bool:
     return not fold.fewer or (members_lost(cause) == count if fold.fewer == "same" else members_lost(cause) > 0)
 
 
+def _opens(cause: Cause, fold: Fold) -> bool:
+    """Whether it fails, and its fix has to come before those of a check that leads. Of what is over nothing has."""
+    return cause.outcome == "fail" and cause.state != "resolved" and not fold.fewer and any(
+        _matches(name, fold.leads) for name in before(cause))
+
+
 def _place(name: str, patterns: tuple[str, ...]) -> int:
-    return next(place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern))
+    return next((place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern)), len(patterns))
 
 
 @cache

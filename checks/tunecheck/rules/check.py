@@ -91,7 +91,8 @@ class Check:
     as its family says; a check of the family ERRORS declares only that it is none of these.
     ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first.
     ``could_not_look``: its own codes of a skip that say that what it judges was not there to be read. Such a skip ends
-    no earlier finding (told.py); every other skip says that the check does not apply."""
+    no earlier finding (told.py); every other skip says that the check does not apply. ``before``: checks that nothing
+    mends on a host while this one fails there, as the role or the kernel refuses it: its own fix comes first."""
 
     id: str
     summary: str
@@ -106,6 +107,7 @@ class Check:
     happening: bool | None = None
     built_so: bool = False
     could_not_look: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

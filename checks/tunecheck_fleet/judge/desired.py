@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from ..model import Problem
 from .authority import HAPPENING, judged
-from .rows import Row, plain, widest
+from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]
@@ -21,6 +20,8 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _CUT = re.compile(r" and [0-9]+ more$")
+#: Characters of a value in a sentence.
+_VALUE = 60
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 #: Check, subject.
 _Keys = list[tuple[str, str]]
@@ -38,6 +39,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     names = sorted(view.names | {tally.fact for tally in view.tallies} | {
         fact for facts in moved.values() for fact in facts})
     hosts = {host.host: host for host in view.hosts}
+    earlier = {(move.host, move.fact): move for move in view.unapproved}
     known: dict[tuple[str, str], list[str]] = {}
 
     def facts(problem: Problem) -> list[str]:
@@ -55,7 +57,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
                 changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
-                rows.append(_row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing))
+                row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
+                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in judges
+                                                    if (host.host, fact) in earlier)]))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
@@ -68,25 +72,33 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        problem = replace(problem, text=_why_over(view, problem, judges, moved.get(over.host, {})))
+        why = _why_over(view, problem, judges, moved.get(over.host, {}))
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(since=over.since)
+            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
+                since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
     return _folded(rows), settled, checks
 
 
 def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move]) -> str:
-    """What a check says that finds something no more. Where none of the facts that it judges changed, most likely the
-    specification did: what the box was judged by earlier is not kept. Another version of tunecheck judges otherwise."""
+    """What is so where a check finds something no more: the fact that changed, where it is one. Where none of the facts
+    that it judges changed, most likely the specification did: what the box was judged by earlier is not kept. Another
+    version of tunecheck judges otherwise."""
     if problem.outcome == "unknown":
-        return "is known again"
+        return "this can be judged now"
     same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
     if same_version and judges and problem.check not in HAPPENING and not any(fact in moved for fact in judges):
-        return "most likely allowed by the specification now: no fact that it judges has changed"
-    return "does not find it any more"
+        return "the specification most likely allows this now: no fact that the check judges has changed"
+    changed = [moved[fact] for fact in judges if fact in moved]
+    if len(changed) != 1:
+        return OVER
+    value = changed[0].value
+    # A word; what is counted per GPU, or has a unit, is for the reports to show.
+    plainly = "absent" if value is None else value if isinstance(value, str) and len(value) <= _VALUE else ""
+    return f"{changed[0].fact} is {plainly} now" if plainly else f"{changed[0].fact} has changed, and {OVER}"
 
 
 def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
@@ -136,6 +148,13 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
         same=_same_of(problem))
+
+
+def _came(row: Row, moves: list[Move]) -> Row:
+    """The row, since its fact changed: what the check could not tell before, a value did that came in that audit."""
+    known = [move.since for move in moves if row.since is not None and row.since.after is None
+             and move.since.seen == row.since.seen and move.since.after is not None]
+    return row._replace(since=widest(known)) if known else row
 
 
 def _same_of(problem: Problem) -> str:

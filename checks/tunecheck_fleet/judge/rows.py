@@ -15,8 +15,10 @@ from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
 from ..own_command import own_command
 from .view import canon
 
-__all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]
+__all__ = ["OVER", "RANK", "Row", "causes", "later", "plain", "widest"]
 
+#: What is said of a finding that is over, where nothing better is known.
+OVER = "the check finds this no more"
 RANK = {"high": 0, "medium": 1, "low": 2}
 #: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
 #: instead of 16 is another state than 4 instead of 16.
@@ -124,6 +126,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in pile)
     text = min(texts, key=lambda text: (-texts[text], text))
+    if first.state == "resolved" and first.outcome and len(texts) > 1:      # each is so of its own hosts alone
+        text = OVER
     waves = _waves(pile)
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):

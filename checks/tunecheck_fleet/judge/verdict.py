@@ -100,7 +100,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     changed = previous(view, moves, found, rolled, done, skip, another)
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
-    rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
+    rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, rows))))
     rows = [row for row in rows if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
@@ -168,6 +168,13 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
     return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+
+
+def _known_from(view: View, rows: list[Row]) -> list[Row]:
+    """What was so from the start was not seen at the first look where the host was known before, and could not tell."""
+    first = {host.host: host.first for host in view.hosts}
+    return [row if row.since is None or row.since.after is not None else
+            row._replace(since=row.since.known_from(first.get(row.host, 0))) for row in rows]
 
 
 def _decided(view: View, rows: list[Row]) -> list[Row]:

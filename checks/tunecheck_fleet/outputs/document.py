@@ -12,7 +12,7 @@ from ..entries import Entry, entries
 from ..fleet_report import Cause, Decision, FleetReport, HostRow
 from ..judge.verdict import outcome
 from ..model import AuditHead, Problem
-from .terminal import verdict_line
+from .counts import verdict_line
 from .text import KINDS, STATUSES, kind, since_of
 
 __all__ = ["audit_of", "document", "entry_of"]
@@ -30,6 +30,7 @@ def document(report: FleetReport) -> dict[str, Any]:
         "summary": {
             "verdict": verdict_line(report), "asked": max(report.audit.asked, len(report.hosts)),
             "answered": report.answered, "drift": sum(entry.lead.counts for entry in found),
+            "unjudged": sum(entry.lead.counts and entry.lead.unjudged for entry in found),
             "outcome": outcome(report),
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
             "causes": {word: sum(kind(entry.lead) == word for entry in found)

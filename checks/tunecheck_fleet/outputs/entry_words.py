@@ -11,7 +11,8 @@ from ..entries import Entry, happened
 from ..fleet_report import Cause, Wave
 from .text import ago, clock, fold, interval, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "expected", "more", "named_hosts", "needs", "plural", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "more", "named_hosts", "needs", "plural",
+           "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -52,9 +53,17 @@ def more(finding: Entry) -> str:
     failing = list(dict.fromkeys(titled(each) for each in finding.more if each.outcome == "fail"))
     named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
     few = len(named) == len(finding.more) and len(named) <= FEW
-    names = f" ({'' if few else 'failing: ' if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
+    fail = sum(each.outcome == "fail" for each in finding.more)
+    count = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
+    names = f" ({'' if few else count if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
     return f"{plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}{names}" \
            f"{'' if few else ' (-v lists them)'}"
+
+
+def below(finding: Entry) -> str:
+    """Of an entry that has few lines, how many failures stand below the one that leads."""
+    fail = sum(each.outcome == "fail" for each in finding.more)
+    return f"{plural(fail, 'more failure')} with it (-v)" if fail else ""
 
 
 def needs(cause: Cause) -> str:

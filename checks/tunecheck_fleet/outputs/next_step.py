@@ -6,12 +6,16 @@ import shlex
 from collections.abc import Sequence
 
 from ..entries import Entry
+from ..first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
-from .text import OPEN, kind
+from .text import OPEN, fold, kind
 
 __all__ = ["next_step"]
+
+#: Characters of host names in the step.
+_FIT = 60
 
 
 def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
@@ -23,10 +27,14 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
         there = [each.lead for each in findings if kind(each.lead) == word and each.lead.id]
         if not there:
             continue
-        first = min(there, key=_weight)
+        worst = min(there, key=_weight)
+        first = first_of(worst, report.causes)
         host = _worst(first.new_hosts or first.hosts, report)
-        if first.authority == "desired" and any(each.where == "control" for each in first.commands):
-            return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
+        control = any(each.where == "control" for each in first.commands)
+        if first.authority == "desired" and first.remedy and (control or before(first)):
+            # What is done on the box says on which.
+            where = "" if control else f"on {fold(first.hosts, _FIT)}: "
+            return f"{first.id} ({first.fact}): {where}{first.remedy}", [each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
         told = verbose and len(report.hosts) == 1
         if told and first.authority in ("desired", "identity"):

@@ -4,23 +4,24 @@ terminal, colour only where it is one; in a pipe one line per cause, so that gre
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tunecheck.report.style import Style, safe, wrap
+from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
-from ..fleet_report import FleetReport, HostRow, Split
+from ..fleet_report import Cause, FleetReport, HostRow, Since, Split
 from ..judge.verdict import outcome
 from ..own_command import own_command
 from . import entry_words as words
+from .counts import summary, verdict_line
 from .lines import CUT, INDENT, cut, entry, marked, short
 from .next_step import next_step
 from .text import (
     NOT_DRIFT,
     OPEN,
     ago,
+    between,
     change,
     clock,
     compared,
@@ -47,6 +48,8 @@ _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
 #: On a narrower terminal the host and the cause stand first in a line.
 _WIDE = 80
+#: Characters of what is said in one line.
+_SAID = 16
 #: Characters of host names beside the word in a line that is cut.
 _FIT = 30
 #: Checks that are named where many could not be judged.
@@ -84,7 +87,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     kinds: dict[str, list[Entry]] = {}
     for each in findings:
         kinds.setdefault(kind(each.lead), []).append(each)
-    lines += ["", *entry("", [f"CAUSES  {_summary(findings)}"], style)]
+    lines += ["", *entry("", [f"CAUSES  {summary(findings)}"], style)]
     splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
     for part, section, most in (
             *(("news" if word in _NEWS else "open", _older(kinds.get(word, []), style) if changes and word == "known"
@@ -110,45 +113,18 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     return lines
 
 
-def verdict_line(report: FleetReport, each: bool = False) -> str:
-    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
-    one cause, as in the list; with -v ``each`` counts for itself."""
-    counted = report.drift
-    count = len(counted) if each else sum(found.lead.counts for found in entries(report.causes))
-    hosts = {host for cause in counted for host in cause.hosts}
-    silent = max(report.audit.asked, len(report.hosts)) - report.answered
-    partial = report.count("partial")
-    gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
-    tail = f"; {' and '.join(gaps)}" if gaps else ""
-    of = f" of {report.fact}" if report.fact else ""
-    if outcome(report) == "unknown":
-        earlier = f"; {words.plural(count, 'cause')}{of} from earlier audits" if counted else ""
-        return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
-    if outcome(report) == "clean":
-        return f"CLEAN: no drift{of} on the {words.plural(report.answered, 'host')} that answered{tail}"
-    return f"DRIFT: {words.plural(count, 'cause')}{of} on {words.plural(len(hosts), 'host')}{tail}"
-
-
-def _summary(findings: Iterable[Entry]) -> str:
-    """"3 new, 2 known; 1 waived": one entry for one thing that happened."""
-    counts = Counter(kind(each.lead) for each in findings)
-    open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
-    rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
-    return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
-
-
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
     if style.width and not verbose and len(findings) > words.FEW and kind(findings[0].lead) in _QUIET:
         return _quiet(findings, style)
-    unread = [each for each in findings if each.lead.outcome == "unknown" and each.lead.severity == "low"]
+    unread = [each for each in findings if each.lead.unjudged]
     if not verbose and len(unread) > words.FEW:
         # What nobody could look at: one line, below what somebody saw.
         where = words.plural(len({host for each in unread for host in each.lead.hosts}), "host")
         names = [*dict.fromkeys(each.lead.fact for each in unread)]
-        summary = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
-                   f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
+        said = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
+                f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
         told = [each for each in findings if each not in unread]
-        return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [summary], style)]
+        return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [said], style)]
     if tight:
         return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
@@ -160,15 +136,15 @@ def _quiet(findings: Sequence[Entry], style: Style) -> list[list[str]]:
     """What is no drift, in one line."""
     hosts = len({host for each in findings for host in each.lead.hosts})
     whole = sum(1 + len(each.more) for each in findings)
-    brought = f": {whole} with what they brought" if whole > len(findings) else ""
-    summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them{brought})"
-    return [entry(kind(findings[0].lead).upper(), [summary], style)]
+    brought = f"{words.plural(whole, 'finding')}; " if whole > len(findings) else ""
+    said = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} ({brought}-v lists them)"
+    return [entry(kind(findings[0].lead).upper(), [said], style)]
 
 
 def _gone_dark(finding: Entry) -> bool:
     """Whether it was known once and cannot be told now: one line has no room for why, and for the command."""
     cause = finding.lead
-    return cause.outcome == "unknown" and cause.severity != "low" and cause.state != "resolved"
+    return cause.outcome == "unknown" and not cause.unjudged and cause.state != "resolved"
 
 
 def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
@@ -177,7 +153,10 @@ def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
         return []
     hosts = words.plural(len({host for each in findings for host in each.lead.hosts}), "host")
     command = own_command("fleet")
-    said = f"{words.plural(len(findings), 'cause')} on {hosts} from before (-v lists them, and so does: {command})"
+    blind = sum(each.lead.unjudged for each in findings)
+    parts = [words.plural(len(findings) - blind, "cause")] if len(findings) > blind else []
+    parts += [f"{blind} that could not be judged"] if blind else []
+    said = f"{' and '.join(parts)} on {hosts} from before (-v lists them, and so does: {command})"
     return [entry("KNOWN", [said], style, commands=[command])]
 
 
@@ -194,7 +173,8 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
     told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
     line = safe(f"{told} ({cause.group}): {change(cause)}")
-    if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # neither host nor cause is ever cut off
+    # Neither host nor cause is ever cut off, nor all that is said of it.
+    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(change(cause))) + CUT > style.width:
         told = f"{head}{hosts}: {titled(cause)}"
         line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
     fits = len(safe(told)) + CUT <= style.width
@@ -209,18 +189,32 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     if len(cause.all_waves) > 1:
         beside = words.plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
+    where = "; ".join(part for part in (where, words.below(finding)) if part)
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
-    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", words.expected(cause),
-             words.needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: {own_command('drift --host {host} -v', host=cause.hosts[0])} says how"
-    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
-        " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
-    lines = [cut(safe(line), style) for line in lines]
+        command = own_command("drift --host {host} -v", host=cause.hosts[0])
+        fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
+    else:
+        fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
+    lines = [*(cut(safe(line), style) for line in (
+        f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", " " * INDENT + where)),
+        *_judged(cause, since, style, now), *fix]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+
+
+def _judged(cause: Cause, since: Since | None, style: Style, now: float) -> list[str]:
+    """The id, the judgement, what the fix takes, and since when; the times of that are left out before anything is
+    cut."""
+    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.expected(cause),
+                                       words.needs(cause)) if part)
+    for when in (interval(since, now), between(since)):
+        line = safe(f"{' ' * INDENT}{said}{'; ' if said else ''}since {when}")
+        if len(line) <= style.width:
+            return [line]
+    return wrap(line, style.width, 2)
 
 
 def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:
@@ -251,7 +245,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
-    elif word != "resolved" and cause.remedy:
+    elif word != "resolved" and cause.remedy and cause.remedy not in cause.text:    # it may say what to add
         parts.append(f"fix: {cause.remedy}")
     return entry(mark, parts, style, first, [each.shown for each in cause.commands])
 

@@ -22,8 +22,8 @@ from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries
 from ..fleet_report import FleetReport
+from .counts import verdict_line
 from .document import audit_of, entry_of
-from .terminal import verdict_line
 from .text import change, fold, kind
 
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ from ..context import Case
 CHECK = Check(
     "cmdline-conflict", "nothing on the command line takes a declared parameter back",
     Heading.BOOT, 50, Family.BOOT, judges=("kernel.cmdline.{subject}",),
+    # The role kernel_cmdline writes nothing while another's word contradicts what is declared.
+    before=("cmdline-token",),
 )
 CODES = {
     "overridden": "Another word on the running command line takes a declared parameter back.",

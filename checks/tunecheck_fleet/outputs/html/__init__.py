@@ -26,8 +26,8 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
-from ..entry_words import needs
-from ..terminal import verdict_line
+from ..counts import verdict_line
+from ..entry_words import expected, needs
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -62,7 +62,9 @@ def html(report: FleetReport) -> str:
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
     leads = [entry.lead for entry in entries(report.causes)]
-    drift, uncounted = [lead for lead in leads if lead.counts], [lead for lead in leads if not lead.counts]
+    drift = [lead for lead in leads if lead.counts and not lead.unjudged]
+    unjudged, uncounted = sum(lead.counts and lead.unjudged for lead in leads), [
+        lead for lead in leads if not lead.counts]
     text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
         word=outcome(report).upper(), compared=words.compared(report),
@@ -70,7 +72,8 @@ def html(report: FleetReport) -> str:
         says=verdict_line(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in drift)) for severity in SEVERITIES],
-        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), uncounted=len(uncounted),
+        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), unjudged=unjudged,
+        uncounted=len(uncounted),
         not_drift=[(word, number) for word in words.NOT_DRIFT
                    if (number := sum(kind(cause) == word for cause in uncounted))],
         left_out=len(leads) - len(shown), incomplete=_incomplete(hosts),
@@ -105,9 +108,21 @@ def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, 
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "needs": needs(cause), "lasts": lasts(cause.waived) if cause.waived else "",
+            "expected": expected(cause), "takes": _takes(cause), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(cause.remedy, cause.commands)]}
+
+
+def _takes(cause: Cause) -> str:
+    """What the fix takes, before its words; where nothing was read there is nothing to take, and what is missing is the
+    fix."""
+    if cause.fix not in ("", "none"):
+        return needs(cause)
+    if cause.outcome == "unknown":
+        return "" if cause.remedy else "what is missing stands above"
+    if cause.authority in ("previous", "majority", "reference"):
+        return "takes effect at once"
+    return "" if cause.remedy else "see the page of the check"
 
 
 def _place(command: Command) -> str:
