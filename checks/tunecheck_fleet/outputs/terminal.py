@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tunecheck.report.style import Style, safe, wrap
 from tunecheck.util.text import and_more, some
 
-from ..entries import Entry, entries
+from ..entries import Entry, each_cause, entries
 from ..fleet_report import FleetReport, HostRow, Split
 from ..judge.verdict import outcome
 from ..own_command import own_command
@@ -32,7 +32,6 @@ from .text import (
     lasts,
     measured,
     shown_apart,
-    titled,
 )
 
 __all__ = ["entry", "marked", "terminal", "verdict_line"]
@@ -60,8 +59,8 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     1970 that "2 h ago" counts from. ``changes``: without -v what is known from before, and what stands, is one line
     each."""
     now = time.time() if now is None else now
-    # With -v every cause stands for itself.
-    findings = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    # With -v every cause stands for itself, below the one that leads.
+    findings = each_cause(report.causes) if verbose else entries(report.causes)
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
     changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)
@@ -192,11 +191,12 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
              *([words.age(cause, now)] if word != "resolved" and cause.since is not None else [])]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
     hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
-    told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
-    line = safe(f"{told} ({cause.group}): {change(cause)}")
+    title, says = words.title(finding), words.says(finding)
+    told = f"{head}{remarks}{'  ' if about else ''}{title} on {hosts}"
+    line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
     if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # neither host nor cause is ever cut off
-        told = f"{head}{hosts}: {titled(cause)}"
-        line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
+        told = f"{head}{hosts}: {title}"
+        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", remarks) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
@@ -212,12 +212,12 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
     about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", words.expected(cause),
-             words.needs(cause))
+             words.needs(finding))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         last = f"fix: {own_command('drift --host {host} -v', host=cause.hosts[0])} says how"
-    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
+    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {words.title(finding)}: {words.says(finding)}", *(
         " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
     lines = [cut(safe(line), style) for line in lines]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
@@ -231,19 +231,23 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
-    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
+    says = words.says(finding)
+    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{words.title(finding)}{': ' if says else ''}{says}"
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (words.expected(cause),
                                          "" if several else f"since {interval(cause.since, now)}",
-                                         words.needs(cause) if word not in ("waived", "resolved") else "",
-                                         f"id {cause.id}" if cause.counts and cause.id else "") if part)]
+                                         words.needs(finding) if word not in ("waived", "resolved") else "",
+                                         f"id {cause.id}" if cause.counts and cause.id else "",
+                                         words.part_of(finding)) if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []
-    if cause.text and cause.text not in first and word != "resolved":
+    if (told := words.lead(finding)) and told not in first:
+        parts.append(told)
+    if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
         parts.append(cause.text)
     if finding.more:
-        parts.append(words.more(finding))
+        parts.append(words.more(finding, verbose))
     if cause.acknowledged and cause.counts:
         parts.append(words.acknowledgement(cause))
     if cause.approved:

@@ -22,7 +22,7 @@ CHECK = Check(
 CODES = {
     "other-makers": "There are accelerators of other makers than NVIDIA. None of them is judged.",
     "differs": "There are more or fewer accelerators than the specification declares.",
-    "driver-has-fewer": "The driver has fewer GPUs than the specification declares. The PCI tree is not known as a whole.",
+    "driver-has-fewer": "The driver has fewer GPUs than the specification declares, and the PCI tree is not known.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
     "other-count-in-guest": "Of a virtual machine a text of the driver has another number of GPUs than the PCI tree.",
