@@ -12,7 +12,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Cause
 
-__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_moves", "replaced"]
+__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_moves", "grew", "replaced"]
 
 #: Facts that name each board, and what such a name is; a serial number is on the board itself, so it comes first.
 BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
@@ -66,6 +66,12 @@ def fewer_alone(cause: Cause) -> int:
     0: it is another change, or its members are no numbers of anything. Of what is over, as it was."""
     before, value = _sides(cause)
     return _fewer_by(before, value) or (-_fewer_by(value, before) if before is not None else 0)
+
+
+def grew(before: Any, value: Any) -> bool:
+    """Whether a fact of COUNTED counts, or names, more than before."""
+    first, last = _members(before, lists=True), _members(value, lists=True)
+    return bool(first) and last is not None and sum(last.values()) > sum((first or {}).values())
 
 
 def replaced(cause: Cause) -> int:
