@@ -4,7 +4,7 @@ tell it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -19,12 +19,15 @@ BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
 #: Facts that count every GPU once, and the check that judges two of them and tells the one that changed; the best
 #: first.
 COUNTED = ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name", *BOARDS)
+#: What a check says of a GPU that is missing, by its address.
+_MISSING = {("accelerator-count", code) for code in ("left-since-boot", "not-in-driver", "does-not-answer")}
 
 
 @dataclass(frozen=True)
 class GpuMoves:
     """``fewer`` (negative: more) and ``replaced``: numbers of GPUs. ``before`` and ``now``: how many there were and
-    are; None where no fact says so. ``gone`` and ``came``: host -> names of boards; ``word``: what these are."""
+    are; None where no fact says so. ``gone`` and ``came``: host -> names of boards; ``word``: what these are.
+    ``places``: bus addresses of GPUs that are missing, where a check tells them."""
 
     fewer: int = 0
     replaced: int = 0
@@ -33,9 +36,10 @@ class GpuMoves:
     gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     came: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     word: str = ""
+    places: tuple[str, ...] = ()
 
 
-def gpu_moves(causes: Iterable[Cause]) -> GpuMoves:
+def gpu_moves(causes: Collection[Cause]) -> GpuMoves:
     """What causes that happened together say of GPUs."""
     told = {cause.fact: cause for cause in causes if cause.fact in COUNTED}
     counts = next((pair for fact in COUNTED if fact in told and (pair := _counts(told[fact]))[0] != pair[1]),
@@ -50,9 +54,12 @@ def gpu_moves(causes: Iterable[Cause]) -> GpuMoves:
             gone.update((host, left) for host in cause.hosts if left)
             came.update((host, new) for host in cause.hosts if new)
     others = max((replaced(cause) for cause in told.values()), default=0)
+    # Of several hosts with other addresses a cause names none.
+    missing = [cause for cause in causes if (cause.fact, cause.code) in _MISSING and "*" not in cause.subject]
+    places = dict.fromkeys(place for cause in missing for place in cause.subject.split(", ") if ":" in place)
     before, now = counts
     lost = before - now if before is not None and now is not None else 0
-    return GpuMoves(lost, others, before, now, gone, came, BOARDS.get(named, ""))
+    return GpuMoves(lost, others, before, now, gone, came, BOARDS.get(named, ""), tuple(places))
 
 
 def fewer(cause: Cause) -> int:

@@ -67,7 +67,10 @@ def says(finding: Entry) -> str:
     moves = gpus_of(finding)
     if moves is None:
         return change(finding.lead)
-    return "" if finding.lead.state == "resolved" else _boards(moves) or lead(finding)
+    if finding.lead.state == "resolved":
+        return ""
+    place = f"missing at {some(moves.places, FEW, ', ')}" if moves.places and moves.fewer > 0 else ""
+    return "; ".join(part for part in (_boards(moves), place) if part) or lead(finding)
 
 
 def lead(finding: Entry) -> str:

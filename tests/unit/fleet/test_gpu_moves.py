@@ -129,3 +129,16 @@ def test_what_is_over_says_so_under_the_same_title() -> None:
     (found,) = entries(back)
     assert found.what == "GPU lost" and entry_words.title(found) == "1 GPU fewer"
     assert "RESOLVED 1 GPU fewer" in terminal(report(hosts=(row(),), causes=tuple(back)), Style(0), now=WHEN)
+
+
+@pytest.mark.parametrize(("code", "subject", "said"), [
+    ("left-since-boot", "0000:c3:00.0", "missing at 0000:c3:00.0"),
+    ("not-in-driver", "0000:c3:00.0, 0000:d1:00.0", "missing at 0000:c3:00.0, 0000:d1:00.0"),
+    ("not-in-driver", "GPUs", ""), ("not-in-tree", "0000:c3:00.0", ""), ("does-not-answer", "*", "")])
+def test_the_address_is_said_where_a_check_knows_it(code: str, subject: str, said: str) -> None:
+    checked = cause(fact="accelerator-count", subject=subject, hosts=("gpu001",), outcome="fail",
+                    text="it is not there", code=code, before=None, value=None, id="checked0", remedy="look")
+    for boards in ("serials", "no names"):
+        (found,) = entries([checked, *_told("fewer", "count", boards)])
+        words = entry_words.says(found)
+        assert (said in words if said else "missing at" not in words) and (boards != "serials" or "serial c" in words)
