@@ -12,7 +12,7 @@ from ..parsers.containers.variable_words import VARIABLES, variable_of
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
-from .fleet_words import FLEET_WORDS
+from .fleet_words import EVENT_WORDS, FLEET_WORDS
 from .sentences import check_of_sentence
 from .terms import NAMES, numbered, term
 
@@ -77,7 +77,8 @@ def asked_for(words: Sequence[str]) -> list[str]:
 
 def _is_name(name: str) -> bool:
     """Return whether it is one name that has a page, and nothing else stands behind it."""
-    known = term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
+    # A name of an event is one by itself: "kernel panic" is not about "kernel".
+    known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     return bool(name in BY_ID or known or _fact(name) or _code(name) or variable_of(name))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .fleet_words import FLEET_WORDS
+from .fleet_words import EVENT_WORDS, FLEET_WORDS, event_name
 
 __all__ = ["NAMES", "numbered", "term"]
 
@@ -183,7 +183,8 @@ _TERMS = {
     "FAIL": ("a verdict: the box is not what it should be", "The finding names the way to mend it.", ""),
     **FLEET_WORDS,
 }
-NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
+#: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
+NAMES = (*_TERMS, *(name for name in EVENT_WORDS if " " in name), *_LETTERS, "NV#", "Xid N")
 
 
 def term(name: str) -> str | None:
@@ -193,7 +194,7 @@ def term(name: str) -> str | None:
         return _xid(int(number[1]))
     upper = name.upper()
     upper = next((upper[len(lead):] for lead in _TAKES if upper.startswith(lead)), upper)
-    upper = _ALSO.get(upper, upper)
+    upper = event_name(_ALSO.get(upper, upper))
     if number := _SXID.fullmatch(upper):
         return _page(f"SXid {number[1]}", *_TERMS["SXID"])
     if upper in _RECOVERY:
@@ -204,8 +205,8 @@ def term(name: str) -> str | None:
         links = "several" if number[1] == "#" else number[1]
         return _page(upper, f"two GPUs are joined by {links} NVLink connections", "Their traffic does not use PCIe.",
                      "topo-relation")
-    if upper in _TERMS:
-        return _page(name, *_TERMS[upper])
+    if known := _TERMS.get(upper) or EVENT_WORDS.get(upper):
+        return _page(name, *known)
     return None
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from ..model import Problem
+from ..events.gpu_moves import COUNTED, grew
+from ..model import Problem, subject_key
 from .authority import HAPPENING, judged
 from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
@@ -50,7 +51,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
     for host in view.hosts:
         for problem in host.problems if host.answered else ():
-            judges, keys = facts(problem), _keys(problem)
+            judges, keys = facts(problem), _keys_as_before(view, host, problem, moved.get(host.host, {}))
             checks.add((host.group, problem.check))
             standing = _is_standing(view, host, problem, keys)
             if not standing:
@@ -65,7 +66,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
         # What nobody asks any more is a note (notes.py).
         if there is None or not there.answered or over.check in there.unasked or any(
-                problem.check == over.check and (over.subject in problem.subjects or problem.outcome == "unknown")
+                problem.check == over.check and (
+                    subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
         # The end of a list that was cut short is no subject.
@@ -121,7 +123,18 @@ def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
 
 def _keys(problem: Problem) -> _Keys:
     """What the view has it under: one for each of its subjects."""
-    return [(problem.check, subject) for subject in problem.subjects]
+    return [(problem.check, key) for key in problem.keys]
+
+
+def _keys_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str, Move]) -> _Keys:
+    """The same; of what is not known of a GPU that came, those of what was not known of the others in the same way: it
+    is no news that one more cannot be told."""
+    keys = _keys(problem)
+    if problem.outcome != "unknown" or _state(view, host, keys) == "known" or not any(
+            fact in moved and grew(moved[fact].before, moved[fact].value) for fact in COUNTED):
+        return keys
+    return next((found for other in host.problems if (other.check, other.code, other.outcome) == (
+        problem.check, problem.code, "unknown") and _state(view, host, found := _keys(other)) == "known"), keys)
 
 
 def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],

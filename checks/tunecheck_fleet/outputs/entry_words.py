@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from tunecheck.util.text import some
 
-from ..entries import Entry, happened
+from ..entries import Entry, gpus_of, happened, only_counts
+from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
-from .text import ago, clock, fold, interval, titled
+from .text import ago, change, clock, fold, interval, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "more", "named_hosts", "needs", "plural",
-           "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "lead", "more", "named_hosts", "needs",
+           "part_of", "plural", "says", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -48,16 +49,65 @@ def named_hosts(names: Sequence[str], verbose: bool) -> str:
     return f"{plural(len(names), 'host')}: {fold(names, 0 if verbose else NAMES)}"
 
 
-def more(finding: Entry) -> str:
-    """What the same thing moved besides: checks that fail by their names, facts too where they are few."""
+def title(finding: Entry) -> str:
+    """What stands first: what happened to the GPUs, else the fact that leads."""
+    moves = gpus_of(finding)
+    if moves is None:
+        return titled(finding.lead)
+    if finding.lead.state == "resolved":
+        return happened(finding)
+    count = f" ({moves.now} of {moves.before})" if moves.fewer > 0 else f" ({moves.now}, before {moves.before})" \
+        if moves.fewer else ""
+    return happened(finding) + count
+
+
+def says(finding: Entry) -> str:
+    """What stands behind the title: which boards they are, where that is known, else the fact that leads and how it
+    changed."""
+    moves = gpus_of(finding)
+    if moves is None:
+        return change(finding.lead)
+    if finding.lead.state == "resolved":
+        return ""
+    place = f"missing at {some(moves.places, FEW, ', ')}" if moves.places and moves.fewer > 0 else ""
+    return "; ".join(part for part in (_boards(moves), place) if part) or lead(finding)
+
+
+def lead(finding: Entry) -> str:
+    """The fact that leads and how it changed, where the title does not say it."""
+    cause = finding.lead
+    if gpus_of(finding) is None:
+        return ""
+    return f"{titled(cause)}{':' * (cause.before is None and cause.value is None)} {change(cause)}"
+
+
+def _boards(moves: GpuMoves) -> str:
+    """"serial 165402 is gone; serial 165403 came"; each with its host where these are of several."""
+    hosts = sorted({*moves.gone, *moves.came})
+    parts = []
+    for host in hosts[:FEW]:
+        gone, came = moves.gone.get(host, ()), moves.came.get(host, ())
+        own = [f"{moves.word} {some(names, FEW, ', ')} {verb}" for names, verb in (
+            (gone, "is gone" if len(gone) == 1 else "are gone"), (came, "came")) if names]
+        parts.append((f"{host}: " if len(hosts) > 1 else "") + ", ".join(own))
+    return "; ".join(parts) + (f"; and on {plural(len(hosts) - FEW, 'more host')}" if len(hosts) > FEW else "")
+
+
+def more(finding: Entry, listed: bool = False) -> str:
+    """What the same thing moved besides: checks that fail by their names, facts too where they are few. ``listed``: all
+    of it stands below."""
+    # What happened to GPUs is the title.
+    what = "" if gpus_of(finding) is not None else f": {happened(finding)}"
+    count = plural(len(finding.more), "more fact")
+    if listed:
+        return f"{count} of the same audit{what}, below"
     failing = list(dict.fromkeys(titled(each) for each in finding.more if each.outcome == "fail"))
     named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
     few = len(named) == len(finding.more) and len(named) <= FEW
     fail = sum(each.outcome == "fail" for each in finding.more)
-    count = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
-    names = f" ({'' if few else count if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
-    return f"{plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}{names}" \
-           f"{'' if few else ' (-v lists them)'}"
+    failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
+    names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
+    return f"{count} of the same audit{what}{names}{'' if few else ' (-v lists them)'}"
 
 
 def below(finding: Entry) -> str:
@@ -66,9 +116,18 @@ def below(finding: Entry) -> str:
     return f"{plural(fail, 'more failure')} with it (-v)" if fail else ""
 
 
-def needs(cause: Cause) -> str:
+def part_of(finding: Entry) -> str:
+    """Of which entry it is a part, with -v."""
+    whole = finding.part_of
+    return "" if whole is None else f"part of {whole.lead.id}{' ' * bool(whole.lead.id)}({happened(whole)})"
+
+
+def needs(finding: Entry) -> str:
     """What it takes to put the value back, or what the fix of a check's finding takes; "" where it takes nothing.
     What changed is so already: a reader must not take it for a change that waits for a reboot."""
+    if only_counts(finding):
+        return "only the number of GPUs changed"
+    cause = finding.lead
     if cause.fix in ("none", ""):
         return ""
     takes = _TAKES.get(cause.fix, cause.fix)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.text import and_more, some
 
-from ..entries import Entry, entries
-from ..fleet_report import Cause, FleetReport, HostRow, Since, Split
+from ..entries import Entry, each_cause, entries
+from ..fleet_report import FleetReport, HostRow, Since, Split
 from ..judge.verdict import outcome
 from ..own_command import own_command
 from . import entry_words as words
@@ -33,7 +33,6 @@ from .text import (
     lasts,
     measured,
     shown_apart,
-    titled,
 )
 
 __all__ = ["entry", "marked", "terminal", "verdict_line"]
@@ -63,8 +62,8 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     1970 that "2 h ago" counts from. ``changes``: without -v what is known from before, and what stands, is one line
     each."""
     now = time.time() if now is None else now
-    # With -v every cause stands for itself.
-    findings = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    # With -v every cause stands for itself, below the one that leads.
+    findings = each_cause(report.causes) if verbose else entries(report.causes)
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
     changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)
@@ -171,12 +170,13 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
              *([words.age(cause, now)] if word != "resolved" and cause.since is not None else [])]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
     hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
-    told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
-    line = safe(f"{told} ({cause.group}): {change(cause)}")
+    title, says = words.title(finding), words.says(finding)
+    told = f"{head}{remarks}{'  ' if about else ''}{title} on {hosts}"
+    line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
     # Neither host nor cause is ever cut off, nor all that is said of it.
-    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(change(cause))) + CUT > style.width:
-        told = f"{head}{hosts}: {titled(cause)}"
-        line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
+    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
+        told = f"{head}{hosts}: {title}"
+        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", remarks) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
@@ -199,17 +199,18 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
         fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
     else:
         fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
-    lines = [*(cut(safe(line), style) for line in (
-        f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", " " * INDENT + where)),
-        *_judged(cause, since, style, now), *fix]
+    title = f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {words.title(finding)}: {words.says(finding)}"
+    lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
+        *_judged(finding, since, style, now), *fix]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
 
 
-def _judged(cause: Cause, since: Since | None, style: Style, now: float) -> list[str]:
+def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> list[str]:
     """The id, the judgement, what the fix takes, and since when; the times of that are left out before anything is
     cut."""
+    cause = finding.lead
     said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.expected(cause),
-                                       words.needs(cause)) if part)
+                                       words.needs(finding)) if part)
     for when in (interval(since, now), between(since)):
         line = safe(f"{' ' * INDENT}{said}{'; ' if said else ''}since {when}")
         if len(line) <= style.width:
@@ -225,19 +226,23 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
-    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
+    says = words.says(finding)
+    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{words.title(finding)}{': ' if says else ''}{says}"
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (words.expected(cause),
                                          "" if several else f"since {interval(cause.since, now)}",
-                                         words.needs(cause) if word not in ("waived", "resolved") else "",
-                                         f"id {cause.id}" if cause.counts and cause.id else "") if part)]
+                                         words.needs(finding) if word not in ("waived", "resolved") else "",
+                                         f"id {cause.id}" if cause.counts and cause.id else "",
+                                         words.part_of(finding)) if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []
-    if cause.text and cause.text not in first and word != "resolved":
+    if (told := words.lead(finding)) and told not in first:
+        parts.append(told)
+    if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
         parts.append(cause.text)
     if finding.more:
-        parts.append(words.more(finding))
+        parts.append(words.more(finding, verbose))
     if cause.acknowledged and cause.counts:
         parts.append(words.acknowledgement(cause))
     if cause.approved:

@@ -76,8 +76,9 @@ def test_a_lost_gpu_is_one_entry_and_whole_with_v() -> None:
     other = cause(**{**one, "hosts": ("gpu002",)}, fact="gpu.vbios", before={"96": 8}, value={"96": 7})
     brief = terminal(report(causes=(*lost, other)), Style(0), now=NOW)
     entries = [line for line in brief.splitlines() if line.startswith("HIGH")]
-    assert [line.split(":")[0].split()[-1] for line in entries] == ["gpu.count", "pcie.width", "gpu.vbios"]
-    assert "3 more facts of the same audit: 1 GPU fewer (gpu.bar1, gpu.mixed, p2p.read)" in entries[0]
+    assert [line.split(":")[0].partition("new  ")[2] for line in entries] == [
+        "1 GPU fewer (7 of 8)", "pcie.width", "gpu.vbios"]
+    assert "3 more facts of the same audit (gpu.bar1, gpu.mixed, p2p.read)" in entries[0]
     assert "CAUSES  3 new" in brief and "DRIFT: 3 causes on 2 hosts" in brief, "the list and the count say the same"
     assert sum(line.startswith("HIGH") for line in terminal(report(causes=(*lost, other)), Style(0), True,
                                                             now=NOW).splitlines()) == 6

@@ -10,7 +10,7 @@ from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_
 from ..context import Case
 from ..errors import from_log
 from ..nvidia import wanted_driver
-from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count_text
+from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count, gpu_count_text
 from ..other_makers import ONLY_NVIDIA, others_text
 from ..part_of_devices import shown_by_a_part
 
@@ -22,6 +22,7 @@ CHECK = Check(
 CODES = {
     "other-makers": "There are accelerators of other makers than NVIDIA. None of them is judged.",
     "differs": "There are more or fewer accelerators than the specification declares.",
+    "driver-has-fewer": "The driver has fewer GPUs than the specification declares, and the PCI tree is not known.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
     "other-count-in-guest": "Of a virtual machine a text of the driver has another number of GPUs than the PCI tree.",
@@ -48,6 +49,10 @@ _ONE_TIME = Remedy.typed("take them anew, on one machine and at one time: `nvidi
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
+#: Also what the fleet's report says of a host that has fewer GPUs than the night before.
+LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`); where "
+                    "`lspci -nn -d 10de:` does not list the GPU, look at its seat and power; then reset or power-cycle",
+                    place=Place.MACHINE, words_open_driver=True)
 _LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`), then "
                      "reset or power-cycle; or the texts are of two machines or times: take both anew, on one",
                      place=Place.MACHINE, words_open_driver=True)
@@ -60,8 +65,12 @@ def judge(case: Case) -> Iterator[Finding]:
         more = f"; NVML (nvidia-smi) names {len(named)} GPUs: {', '.join(named)}" if named else ""
         counted = gpu_count_text(case)
         more += f"; {counted}" if counted else ""
-        yield Finding(_ID, TREE_UNREAD, "accelerators", "unknown", "effective", "the PCI devices cannot be listed: "
-                      f"{accelerators.why()}{more}", evidence=(accelerators.source,), absence=accelerators.absence)
+        unread = f"the PCI devices cannot be listed: {accelerators.why()}"
+        least = gpu_count(case)
+        # How many the driver has is what hosts are told apart by, so it is what was observed.
+        yield _fewer_than_declared(case, unread) or Finding(
+            _ID, TREE_UNREAD, "accelerators", "unknown", "effective", f"{unread}{more}", str(least) if least else "",
+            evidence=(accelerators.source,), absence=accelerators.absence)
         yield from _counts_differ(case)
         return
     ids = ", ".join(case.spec.accelerators.pci_ids) or "NVIDIA display or 3D controllers"
@@ -84,7 +93,9 @@ def judge(case: Case) -> Iterator[Finding]:
     # Where nobody said how many there have to be, "7 found" is no pass beside "of 8".
     contradicted = wanted is None and good and any(
         each.outcome == "fail" or each.code in (_OF_TWO, _DIFFER) for each in others)
-    if topology.doubt:
+    if topology.doubt and (fewer := _fewer_than_declared(case, f"the PCI tree may be a part: {text}")):
+        yield fewer
+    elif topology.doubt:
         yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
                                       expected, (f"{accelerators.source}: {names}",)), topology.doubt)
     elif not could_fit and (not missing or not good) and not contradicted:
@@ -113,6 +124,23 @@ def judge(case: Case) -> Iterator[Finding]:
                           "it fell off the bus", "ffffffff", "an answering device", (device.answers.source,),
                           Remedy("look for Xid 79 or AER lines in the kernel log; power-cycle the host", (), True,
                                  Place.MACHINE))
+
+
+def _fewer_than_declared(case: Case, tree: str) -> Finding | None:
+    """Return the finding that the driver has fewer GPUs than the specification declares, by texts that name all of
+    them: whatever the PCI tree would show, that is no pass. ``tree``: why that tree does not tell. None where any
+    source shows as many; where another driver has the GPUs; where the declared number counts other makers' too."""
+    wanted, counts = case.spec.accelerators.count, driver_counts(case)
+    ids = case.spec.accelerators.pci_ids
+    if (wanted is None or not counts or gpu_count(case) >= wanted or case.trial or not wanted_driver.needs_nvidia(case)
+            or not all(each.startswith("10de:") for each in ids)):
+        return None
+    source, count = max(counts.items(), key=lambda each: each[1])
+    named = _named_by_driver(case)
+    names = f" ({', '.join(named)})" if len(named) == count else ""
+    return Finding(_ID, "driver-has-fewer", "accelerators", "fail", "effective",
+                   f"the driver has {count} of the {wanted} GPUs declared{names}, by {source}; {tree}", str(count),
+                   f"{wanted} of {', '.join(ids) or 'NVIDIA GPUs'}", tuple(counts), LOST)
 
 
 def _left_since_boot(case: Case) -> Iterator[Finding]:

@@ -21,13 +21,13 @@ from tunecheck.report import html as report_html
 from tunecheck.report.html.shell import policy
 from tunecheck.report.style import safe
 
-from ...entries import entries, happened
+from ...entries import Entry, entries, gpus_of, happened
 from ...fleet_report import Cause, FleetReport, HostRow
 from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
 from ..counts import verdict_line
-from ..entry_words import expected, needs
+from ..entry_words import expected, lead, needs, says, title
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -94,30 +94,34 @@ def _gaps(report: FleetReport) -> bool:
 def _entries(listed: Sequence[Cause]) -> list[dict[str, Any]]:
     """The entries, in order; what one thing that happened says once more in another fact stands within its entry."""
     places = itertools.count()
-    return [_cause(next(places), each.lead, happened(each), [_cause(next(places), other) for other in each.more])
+    return [_cause(next(places), each, [_cause(next(places), Entry(other, part_of=each)) for other in each.more])
             for each in entries(listed)]
 
 
-def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """What the template shows of a cause."""
+    cause = entry.lead
     remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
     decision = cause.acknowledged or cause.approved
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
-            "title": titled(cause), "what": what, "others": others, "decision": decision,
+            "title": title(entry), "says": _cut(says(entry)), "lead": _cut(lead(entry)), "others": others,
+            # What happened to GPUs is the title.
+            "what": "" if gpus_of(entry) is not None else happened(entry), "decision": decision,
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "expected": expected(cause), "takes": _takes(cause), "lasts": lasts(cause.waived) if cause.waived else "",
+            "expected": expected(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(cause.remedy, cause.commands)]}
 
 
-def _takes(cause: Cause) -> str:
+def _takes(entry: Entry) -> str:
     """What the fix takes, before its words; where nothing was read there is nothing to take, and what is missing is the
     fix."""
-    if cause.fix not in ("", "none"):
-        return needs(cause)
+    cause = entry.lead
+    if takes := needs(entry):
+        return takes
     if cause.outcome == "unknown":
         return "" if cause.remedy else "what is missing stands above"
     if cause.authority in ("previous", "majority", "reference"):
