@@ -1,4 +1,5 @@
-"""One entry for one thing that happened, however many facts it moved (folds.py)."""
+"""One entry for one thing that happened, however many facts it moved (folds.py); and whose fix has to come first: a
+check says of which others nothing is mended while it fails (Check.before)."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+from tunecheck.rules.index import BY_ID
 from tunecheck.util.at_first_use import dataclass
 
-from .first import before, comes_before
 from .fleet_report import Cause
 from .folds import FOLDS, SOURCES, Fold
 
-__all__ = ["Entry", "entries", "happened", "members_lost"]
+__all__ = ["Entry", "before", "entries", "first_of", "happened", "members_lost"]
 
 
 @dataclass(frozen=True)
@@ -175,3 +176,21 @@ def happened(entry: Entry) -> str:
     """What it was, in a word; of lost GPUs, how many."""
     count = members_lost(entry.lead) if entry.what == "GPU lost" else 0
     return f"{count} GPU{'s' if count > 1 else ''} fewer" if count else entry.what
+
+
+def before(cause: Cause) -> tuple[str, ...]:
+    """The checks of which nothing is mended while this is so."""
+    known = BY_ID.get(cause.fact) if cause.authority == "desired" and cause.outcome in ("fail", "warn") else None
+    return known.before if known is not None else ()
+
+
+def comes_before(cause: Cause, other: Cause) -> bool:
+    """Whether the fix of ``other`` is refused on one of its hosts while ``cause`` is so."""
+    return other.authority == "desired" and other.fact in before(cause) and not set(cause.hosts).isdisjoint(other.hosts)
+
+
+def first_of(cause: Cause, causes: Iterable[Cause]) -> Cause:
+    """What has to be mended first, of all that is open: the cause itself, where nothing stands in its way. A failure
+    before a warning."""
+    ahead = [each for each in causes if each.state != "resolved" and comes_before(each, cause)]
+    return min(ahead, key=lambda each: each.outcome != "fail", default=cause)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ..entries import Entry
-from ..first import before, first_of
+from ..entries import Entry, before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
