@@ -206,13 +206,13 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
 
 
 def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> list[str]:
-    """The id, the judgement, what the fix takes, and since when; the times of that are left out before anything is
-    cut."""
+    """The id, the judgement, what the fix takes, and since when: its times are left out first, then all of it, before
+    anything is cut."""
     cause = finding.lead
     said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.expected(cause),
                                        words.needs(finding)) if part)
-    for when in (interval(since, now), between(since)):
-        line = safe(f"{' ' * INDENT}{said}{'; ' if said else ''}since {when}")
+    for when in (f"since {interval(since, now)}", f"since {between(since)}", ""):
+        line = safe(" " * INDENT + "; ".join(part for part in (said, when) if part))
         if len(line) <= style.width:
             return [line]
     return wrap(line, style.width, 2)
