@@ -18,8 +18,9 @@ from ..rules.context import Case
 from ..rules.index import BY_ID, CHECKS
 from ..rules.wedged import stuck_in_driver
 from .grouping import Fold, folded, place, worst_first
-from .not_given import calm_of_texts, next_output, not_given
-from .screen_fit import LIMITS, LIST, WHY_LINES, Entry, fit, of_checks
+from .not_given import calm_of_texts, not_given
+from .one_screen.fit import LIMITS, LIST, WHY_LINES, Entry, fit, of_checks
+from .one_screen.next_step import Step, next_step
 from .short_tables import short_tables
 from .sorts import Sorts, sort
 from .style import Style, fix_lines, height, marked, safe, unbroken, wrap
@@ -83,31 +84,43 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     before += [*wrap(safe(calm), style.width), ""] if calm else []
     whole = whole_tables(verb, case, style)
     as_root = again(verb, elsewhere)
-    entries = [entry.ways[-1] for entry in _entries(as_root, case, sorts, style, by_cause=False)]
+    following = next_step(verb, case, findings, sorts, as_root, imported)
+    entries = [entry.ways[-1] for entry in _entries(as_root, case, sorts, style, following, by_cause=False)]
     problems = [line for lines in entries for line in lines]
-    foot = _foot(verb, case, findings, sorts, style, imported, as_root)
+    foot = _foot(case, findings, style, imported, following)
     if height([*whole, *before, *problems, *foot], style.width) <= room:
         return [*whole, *before, *problems, *foot]
-    foot = _foot(verb, case, findings, sorts, style, imported, as_root, "; shortened: -v shows everything")
+    foot = _foot(case, findings, style, imported, following, "; shortened: -v shows everything")
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
-        problems = fit(_entries(as_root, case, sorts, style, by_cause=True), style, left)
+        problems = fit(_entries(as_root, case, sorts, style, following, by_cause=True), style, left)
     return [*top, *problems, *foot]
 
 
-def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[Entry]:
-    """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
+def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, following: Step, by_cause: bool) -> list[Entry]:
+    """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it. The reason of
+    the next step stays on the screen, as do findings that put all others in doubt."""
+    entries, last = _sorted_entries(case, sorts, style, by_cause), _of_one_text(as_root, case, sorts, style)
+    # What fails stays anyhow, if need be without its fix.
+    why = {id(finding) for finding in following.why[:1] if finding.outcome != "fail"}
+    result = []
+    for entry in (*entries, *last):
+        doubt = any(each.code in IN_DOUBT for each in entry.findings)
+        stays = doubt or any(id(each) in why for each in entry.findings)
+        result.append(replace(entry, stays=entry.stays or stays, alone=entry.alone or doubt))
+    return result
+
+
+def _sorted_entries(case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[Entry]:
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
-    stuck = stuck_in_driver(sorts.here) is not None
     unread = _unread(wrong, by_cause)
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
     together: dict[Remedy | int, list[Fold]] = {}
     for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
         together.setdefault(row.first.remedy or number, []).append(row)
-    entries = [replace(entry, stays=True) if any(each.code in IN_DOUBT for each in entry.findings) else entry
-               for entry in (_entry(group, style) for group in together.values())]
+    entries = [_entry(group, style) for group in together.values()]
     entries += [_listed(found, f"{of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
                 for (absence, _), found in unread.items()]
     if sorts.cut:
@@ -115,18 +128,24 @@ def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: b
                                           "(kernel-log-complete)", "", "", style, ()))
     if sorts.gone:
         text = f"{of_checks(sorts.gone)} not known, as {sorts.silent} does not answer (-v lists them)"
-        entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True))
+        entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True, alone=True))
     if sorts.gpus:
         text = f"{of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
         entries.insert(0, _listed(sorts.gpus, text, "", "", style, ()))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     # One fix for several checks comes first, and whole: no page of one check has it.
-    entries.sort(key=lambda entry: place(entry.outcome, entry.findings))
+    return sorted(entries, key=lambda entry: place(entry.outcome, entry.findings))
+
+
+def _of_one_text(as_root: Again, case: Case, sorts: Sorts, style: Style) -> list[Entry]:
+    """Return the entries of what other texts, or root, would tell."""
+    stuck = stuck_in_driver(sorts.here) is not None
+    entries = []
     if sorts.missing:
         missing = not_given(case, sorts.missing, stuck)
         entries.append(replace(_listed(sorts.missing, missing.text.partition(":")[0], missing.fix, missing.briefly,
-                                       style, missing.commands), stays=True))
+                                       style, missing.commands), stays=True, alone=True))
     if sorts.rootless:
         fix = "" if stuck else as_root.fix.removeprefix("run: ")
         text = f"{of_checks(sorts.rootless)} need root (-v says what for)"
@@ -232,8 +251,8 @@ def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list
     return Entry(outcome, findings, versions, bare or ways[0], versions)
 
 
-def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style, imported: bool,
-          as_root: Again, left_out: str = "") -> list[str]:
+def _foot(case: Case, findings: Sequence[Finding], style: Style, imported: bool, following: Step, left_out: str = ""
+          ) -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
     # Who measured wants to see the figure, also where it is fine.
@@ -247,34 +266,8 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, styl
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
     if not imported and (calm := nothing_wrong(findings, False)):
         lines += wrap(calm, style.width)
-    topology = case.snapshot.topology
-    following, commands = _next(verb, findings, sorts, as_root, bool(topology.others and not topology.devices))
-    if imported and not following and not topology.others:
-        following, commands = next_output(verb, case, sorts.here + sorts.missing, bool(sorts.gpus))
-    return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
+    return [*lines, *(unbroken(following.text, following.commands, style.width, 0) if following.text else [])]
 
 
 def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
-
-
-def _next(verb: str, findings: Iterable[Finding], sorts: Sorts, as_root: Again,
-          others: bool) -> tuple[str, Sequence[str]]:
-    """Return the one next step, and the commands in it. Running as root comes first, as what cannot be read cannot be
-    judged; then what fails; then a whole text of the PCI devices; then the worst warning."""
-    if stuck := stuck_in_driver(list(findings)):
-        explain = f"tunecheck explain {stuck.id}"
-        return f"next: reboot the host ({explain})", (explain,)
-    if sorts.rootless:
-        return f"next: {as_root.next}", (as_root.command,)
-    wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
-    # Where other makers' accelerators are what this machine has, the whole list would tell no more.
-    if sorts.part and not others and not any(finding.outcome == "fail" for finding in wrong):
-        ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
-        return f"next: on the box: {ask}; then: {judge}", (ask, judge)
-    if not wrong:
-        return "", ()
-    fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
-    reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
-    explain = f"tunecheck explain {wrong[0].id}"
-    return f"next: {explain}{reboot}", (explain,)

@@ -40,6 +40,8 @@ CODES = {
     "cut": "The text of a benchmark is cut before its last lines, or its lines are broken.",
     "below-known": "An all-reduce benchmark is slower than what such boards are known for.",
     "too-small": "The largest message of an all-reduce is too small to compare with a known figure.",
+    "larger-is-judged": "The messages of an all-reduce are too small to compare, and a larger run of the same kind is "
+                        "judged.",
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",

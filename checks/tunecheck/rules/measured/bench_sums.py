@@ -80,6 +80,9 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "below-known", name, "warn", "behaviour",
                       f"{text}, {share:.0%} of what {known.name if known else ''} reached", f"{large.busbw:.1f}",
                       f"{prior} GB/s", (name,), _TUNE)
+    elif (large is None or large.size < _WHOLE) and "all_reduce" in name and (more := _larger(case, test)):
+        yield Finding(check, "larger-is-judged", name, "skip", "behaviour", f"{text}; too small to compare, and the "
+                      f"run with {_size(more)} of as many ranks on such boards is judged", "", "", (name,))
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name:
         yield _too_small(check, test, large, text, known, prior)
     elif prior is None or large is None or large.size < _WHOLE or any(row.wrong is None for row in test.rows):
@@ -115,6 +118,21 @@ def _on_one_machine(test: NcclTest) -> bool:
     return len(test.ranks) > 1 and len({rank.host for rank in test.ranks}) == 1
 
 
+def _larger(case: Case, test: NcclTest) -> int:
+    """Return the largest message of another all-reduce in the same input that ran to its end with as many ranks on such
+    boards, where it is large enough; else 0. To measure that again would tell nothing new: a run with --graph or with a
+    process for each rank moves the same data."""
+    like = _kind(test)
+    return max((row.size for other in case.snapshot.posted.tests if _kind(other) == like and not other.cut
+                and not other.failures and other.broken <= 1 and "all_reduce" in other.name
+                for row in other.rows if row.size >= _WHOLE), default=0) if test.ranks else 0
+
+
+def _kind(test: NcclTest) -> tuple[list[str], int]:
+    """Return the boards of the ranks, and how many machines these are in."""
+    return sorted(rank.name for rank in test.ranks), len({rank.host for rank in test.ranks})
+
+
 def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: Board | None, prior: float | None
                ) -> Finding:
     """Return the finding about a table whose largest message is too small for a comparison."""
@@ -125,10 +143,10 @@ def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: 
     boards = known.name if known else counted_names([rank.name for rank in test.ranks])
     more = "" if prior is not None else f"; what {ranks} ranks on {boards or 'unnamed boards'} reach is not known " \
         "here, so only a fault can show"
-    fix = Remedy.typed("measure 128 MiB to 1 GiB (bench-figures says why): `all_reduce_perf -b 128M -e 1G -f 2 -g "
+    fix = Remedy.typed("measure 128 MiB to 1 GiB: `all_reduce_perf -b 128M -e 1G -f 2 -g "
                        "{ranks}`", ranks=str(ranks)) \
         if _on_one_machine(test) else \
-        Remedy("measure 128 MiB to 1 GiB (bench-figures says why): run it again as it was run, with -b 128M -e 1G -f 2")
+        Remedy("measure 128 MiB to 1 GiB: run it again as it was run, with -b 128M -e 1G -f 2")
     return Finding(check, "too-small", name, "unknown", "behaviour", f"{text}; {most}: {wanted} is needed{more}",
                    _size(large.size) if large else "", wanted, (name,), fix)
 
