@@ -174,7 +174,7 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
         for word, pairs in by_letter.items():
             kind = LETTER_WORDS[letter]
             shown = some([f"GPU{a}->GPU{b}" for a, b in pairs], 4)
-            meaning, fix = explained(case, word, patchable)
+            meaning, fix = explained(case, word, patchable, letter)
             if letter not in "rw?":
                 # Atomics, NVLink and the property "p" are no condition of plain peer access.
                 yield Finding(check, TREE_UNREAD, shown, "skip", "effective", f"{kind}: {shown}: {word}"
