@@ -1,5 +1,5 @@
-"""Who sees a table in which pairs have no peer-to-peer is told which, and never that nothing is wrong; each letter names
-what is refused."""
+"""Who sees a table in which pairs have no peer-to-peer is told which, and never that nothing is wrong; each letter
+names what is refused."""
 
 from __future__ import annotations
 
