@@ -11,12 +11,14 @@ from ...util.at_first_use import dataclass
 from ..style import Style, height, marked
 from ..text_parts import counted
 
-__all__ = ["LIMITS", "LIST", "WHY_LINES", "Entry", "fit", "of_checks"]
+__all__ = ["LIMITS", "LIST", "SHORT_FIX", "WHY_LINES", "Entry", "fit", "of_checks"]
 
 #: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
 LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
 #: Lines of a sentence beside a fix that is shown whole, at least.
 WHY_LINES = 2
+#: A fix of so many lines is shown before a sentence has more than one.
+SHORT_FIX = 2
 #: The first of the limits that lets a sentence have these.
 _WITH_WHY = next(at for at, (text, _) in enumerate(LIMITS) if text >= WHY_LINES)
 #: Lines that a list of checks takes at least.
@@ -28,7 +30,7 @@ class Entry:
     """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
     the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
     followed as it stands there; ``stays``: it is not left out; ``alone``: nor is its fix, as nothing else in the report
-    has it."""
+    has it; ``brief``: ``bare`` and a short fix, empty where it is long or there is none."""
 
     outcome: str
     findings: tuple[Finding, ...]
@@ -37,6 +39,7 @@ class Entry:
     fixed: tuple[list[str], ...]
     stays: bool = False
     alone: bool = False
+    brief: tuple[str, ...] = ()
 
 
 def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
@@ -75,6 +78,11 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     failed = [entry for entry in left if entry.outcome == "fail"]
     others = [entry for entry in left if entry.outcome != "fail"]
     for group in (failed, sorted(others, key=lambda each: each.outcome == "unknown")):
+        for entry in group:     # a short fix says more than the tail of a sentence
+            more = height(entry.brief, style.width) - height(said[id(entry)], style.width)
+            if said[id(entry)] is entry.bare and 0 < more <= spare:
+                said[id(entry)] = list(entry.brief)
+                spare -= more
         for way in range(1, len(LIMITS)):
             for entry in group:
                 more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)

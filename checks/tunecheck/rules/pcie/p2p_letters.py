@@ -39,8 +39,8 @@ _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-pee
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
                              "build the patched one for this kernel and reboot; or take box_spec.driver.flavour: "
                              "patched-p2p out", (), True))
-UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
-              "the spec does not declare")
+UNDECLARED = ("a patched module or ForceP2P is at work that the spec does not declare: NVIDIA's own driver refuses "
+              "peer-to-peer on this GPU model")
 #: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
 LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
                 "?": "reads, writes, NVLink or atomics (which of them, the text does not say)"}
