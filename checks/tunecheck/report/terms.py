@@ -19,7 +19,11 @@ _BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is th
 #: Another way to write a term.
 _ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
          "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE", "FIRMWARE CHANGE": "FIRMWARE",
-         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT"}
+         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT",
+         # As reports, the README and sentences inflect a verdict.
+         "WEDGED": "WEDGE", "WEDGES": "WEDGE", "HUNG": "HANG", "HANGS": "HANG", "STALL": "STALLED", "PASSED": "PASS",
+         "PASSES": "PASS", "FAILED": "FAIL", "FAILS": "FAIL", "FAILURE": "FAIL", "WARNS": "WARN", "WARNED": "WARN",
+         "WARNING": "WARN", "WARNINGS": "WARN", "SKIPPED": "SKIP", "SKIPS": "SKIP", "NOT JUDGED": "SKIP"}
 #: What stands before these words in a report.
 _TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: ")
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
@@ -87,6 +91,9 @@ _TERMS = {
     "RMINITADAPTER": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
     "WEDGE": ("a GPU or an engine that hangs: it looks busy and nothing comes out any more",
               "Only a new process with a deadline shows whether the GPU can still be used.", "gpu-ghost"),
+    "HANG": ("a trial, a process or a GPU does not come to an end, and nothing says why",
+             "A trial that hangs is ended by its deadline, with exit code 4: the report says who hangs, and whether "
+             "the GPUs recovered or are wedged (tunecheck explain wedge).", "trial-hang"),
     "STALLED": ("a verdict of tunecheck watch: requests run, and no counter of the engine moves any more",
                 "Or the engine does not answer. The line says which, and who holds the others up.", "gpu-ghost"),
     "PCI=NOACS": ("a word for the kernel command line that stock kernels do not know",
@@ -225,7 +232,7 @@ def _page(name: str, words: str, more: str, check: str) -> str:
 def _letter(word: str) -> str:
     from ..rules.pcie.p2p_letters import letter_meaning
 
-    more = "U stands for unknown: what is so, a transfer shows (tunecheck p2p)." if word == "U" else ""
+    more = "U stands for unknown: whether peer-to-peer works, a transfer shows (tunecheck p2p)." if word == "U" else ""
     return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", more,
                  "p2p-capability")
 

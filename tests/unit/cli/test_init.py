@@ -160,6 +160,28 @@ def test_real_texts_of_nvidia_smi_are_counted(name: str, count: int) -> None:
     assert "accelerators.count" not in draft.change
 
 
+#: What each line marked CHANGE begins with: what to write there, or how to choose it.
+_BEGINS = {"profile": r"(keep this one or )?choose (one|the ending)",
+           "accelerators.count": "how many cards must be there", "accelerators.relation": "the farthest relation",
+           "accelerators.groups": "the size that each group must have", "name": "the name you want",
+           "host": "the address or name", "user": "a user that may use sudo"}
+
+
+@pytest.mark.parametrize("login", [Login(), Login("192.0.2.7", "ops")])
+@pytest.mark.parametrize("box", [*(box for box, *_ in BOXES.values()), lambda: _without(), lambda: _without(
+    Table(("", ""), {(0, 1): "PIX"}, "x")), lambda: _without(Table(("",) * 8, {(0, 1): "NV18"}, "x")),
+    lambda: _without(Table(("", ""), {}, "x", cut=True))])
+def test_a_line_to_complete_begins_with_what_to_write(box: Callable[[], Snapshot], login: Login) -> None:
+    draft = drafted(replace(box(), hostname=known("", "x")))
+    text = "".join(files(draft, login).values())
+    for path, said in draft.change.items():
+        assert re.match(_BEGINS[path], said) and said in text, "and it is there to its end"
+    if draft.spec["profile"] is None:
+        assert (" rtx-pro-6000-direct" in draft.change["profile"]) is ("NV18" not in str(box().posted.table.value))
+    begins = re.compile(f"# CHANGE: ({'|'.join(_BEGINS.values())})")
+    assert [line for line in text.splitlines() if "# CHANGE" in line and not begins.search(line)] == []
+
+
 def test_this_machine_without_a_gpu_gets_no_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tunecheck.cli import init
 

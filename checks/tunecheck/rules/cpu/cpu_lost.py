@@ -21,7 +21,7 @@ CHECK = Check(
     judges=("cpu.lost", "cpu.online"),
 )
 CODES = {
-    "no-interrupt-remapping": "A CPU did not come up: without interrupt remapping the kernel has only 8-bit APIC ids.",
+    "no-interrupt-remapping": "A CPU did not come up, for want of interrupt remapping.",
     "invalid-apic-id": "A CPU did not come up, because its APIC id is invalid.",
     "smt-off": "Only some CPUs are online, because SMT is off.",
     "capped-by-cmdline": "CPUs are offline, and a word on the command line limits their number.",
@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
     capped = [word for word in case.host.kernel.cmdline.value or () if word.startswith(("maxcpus=", "nosmp"))]
     if broken:
         off = " ".join(switched_off(case) or ())
-        cause = (f": {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
+        cause = (f"; {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
                  if log and log.boot.x2apic_refused else "")
         code, outcome = "no-interrupt-remapping" if cause else "invalid-apic-id", "warn"
         text = f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
@@ -52,9 +52,9 @@ def judge(case: Case) -> Iterator[Finding]:
     elif present == online and not from_log.is_complete(case):
         code, outcome = from_log.incomplete_code(case), "unknown"
         lost = (f"no CPU that did not come up {from_log.limits_of_log(case)}" if log else
-                "whether it left one out only the kernel log tells, which cannot be read: "
-                f"{case.host.kernel.log.why()}")
-        text = f"all {len(online)} CPUs that the kernel counts are online; {lost}"
+                f"the kernel log would tell, and cannot be read: {case.host.kernel.log.why()}")
+        text = (f"whether the kernel left a CPU out is not known: {lost}; all {len(online)} CPUs that it counts are "
+                "online")
     elif present == online:
         text = f"all {len(online)} CPUs are online"
     elif box.smt.value in ("off", "forceoff"):

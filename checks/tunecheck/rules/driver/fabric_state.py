@@ -81,7 +81,7 @@ def judge(case: Case) -> Iterator[Finding]:
     elif not set(states.values()) - {"completed"} and (unsaid := from_driver.fabric_unsaid(case)):
         parts = some([f"{bdf}: {what}" for bdf, what in unsaid.items()], 3)
         yield Finding(_ID, "health-unknown", ", ".join(unsaid), "unknown", "effective",
-                      f"all {len(states)} GPUs have joined the NVLink fabric, and it is not known how: {parts}",
+                      f"how {len(states)} GPUs have joined the NVLink fabric is not known: {parts}",
                       "completed", "completed, success, healthy", (nvml.source,))
     elif not set(states.values()) - {"completed"}:
         yield Finding(_ID, OK if states else "no-nvswitch", "fabric", "pass" if states else "skip", "effective",

@@ -141,8 +141,8 @@ def uncounted(case: Case) -> tuple[str, str, str] | None:
         return "not-counted", "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors "
                                        "(aer-ownership): no sign of health")
     if from_log.events(case) is None:
-        return LOG_UNREAD, "unknown", ("the counters stand at 0; whether the kernel counts at all only the kernel "
-                                       "log tells, which cannot be read")
+        return LOG_UNREAD, "unknown", ("whether the kernel counts at all is not known, as its log cannot be read; "
+                                       "the counters stand at 0")
     return None if from_log.is_complete(case) else (
         from_log.incomplete_code(case), "unknown",
-        f"the counters stand at 0; whether the kernel counts is not {from_log.limits_of_log(case)}")
+        f"whether the kernel counts is not {from_log.limits_of_log(case)}; the counters stand at 0")

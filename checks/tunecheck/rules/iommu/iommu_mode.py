@@ -78,15 +78,14 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
         danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
-        at = f"{danger}: {subject}" if danger else f" at {subject}"
-        return Finding(_ID, code, subject, outcome, "effective", f"{asked}; found {described}{at}", kind,
-                       wish if risky else "", evidence)
+        found = f"{described}{danger}, at {subject}; {asked}" if risky else f"{asked}; found {described} at {subject}"
+        return Finding(_ID, code, subject, outcome, "effective", found, kind, wish if risky else "", evidence)
     if wanted == mode:
         return Finding(_ID, "ok", subject, "pass", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
                        evidence)
     if (wanted, mode) == ("pt", "off"):
         return Finding(_ID, "iommu-off", subject, "warn", "effective", "no IOMMU is at work (off in BIOS or on the "
-                       f"command line) at {subject}; DMA is untranslated all the same", kind, _MEANINGS[wanted],
+                       f"command line); DMA is untranslated all the same, at {subject}", kind, _MEANINGS[wanted],
                        evidence)
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,

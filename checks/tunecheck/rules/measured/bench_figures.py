@@ -40,6 +40,8 @@ CODES = {
     "cut": "The text of a benchmark is cut before its last lines, or its lines are broken.",
     "below-known": "An all-reduce benchmark is slower than what such boards are known for.",
     "too-small": "The largest message of an all-reduce is too small to compare with a known figure.",
+    "larger-is-judged": "The messages of an all-reduce are too small to compare, and a larger run of the same kind is "
+                        "judged.",
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
@@ -96,8 +98,9 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
             if not figures and any(_wanted(case, bench, pair, places) is None for pair in double):
                 lacks += _add(case, bench)
             why = open_ or (f"the table {', '.join(cut)} is cut" if cut else lacks)
+            shown = f"{named(bench, kind)}: {why}; {figures_text(figures, double)}"
             code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
-            yield Finding(_ID, code, kind, "unknown", "behaviour", f"{text}; {why}", span(figures or double), "",
+            yield Finding(_ID, code, kind, "unknown", "behaviour", shown, span(figures or double), "",
                           (bench.tool,), fix if code == "one-direction" else None)
         elif not bad:
             least = _least(case, bench, figures, double, places)
@@ -114,8 +117,8 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
     elif not rows and not bad:
         known = [f"{kind} {span(grid.figures)} GB/s" for kind, grid in bench.grids.items() if "GPU" in kind]
         yield Finding(_ID, "no-pair-in-text", bench.tool, "unknown", "behaviour",
-                      f"{bench.tool}: {', '.join(known) or 'no figure'}; no "
-                      "figure between two GPUs is in the text", evidence=(bench.tool,))
+                      f"{bench.tool}: no figure between two GPUs is in the text"
+                      + (f"; {', '.join(known)}" if known else ""), evidence=(bench.tool,))
 
 
 def _failed(bench: Bench) -> list[Finding]:
