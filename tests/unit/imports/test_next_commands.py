@@ -20,9 +20,11 @@ from tunecheck.host.imported import outputs
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import Finding
-from tunecheck.report.not_given import next_output
+from tunecheck.report.one_screen.next_step import Step, next_step
+from tunecheck.report.sorts import sort
 from tunecheck.report.style import Style
 from tunecheck.report.terminal import render
+from tunecheck.report.text_parts import Again
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
@@ -52,13 +54,19 @@ def _typed(command: str, text: str, box: Path, programs: Path) -> list[Path]:
     return [box / name for name in _WRITES.findall(command)]
 
 
+def _step(case: Case, findings: list[Finding]) -> Step:
+    """The next step of texts that show no fault."""
+    calm = [each for each in findings if each.outcome not in ("fail", "warn")]
+    return next_step("preflight", case, calm, sort(calm, True, case.snapshot.topology), Again("", "", ""), True)
+
+
 def _next(question: str) -> tuple[str, str]:
     """The next step of a report that lacks the answer to this question, and the command for the box in it."""
     case = Case(gather(load_import(str(FIXTURES / "acs-iommu" / "acs-iommu-nv.lspci-xxxx")), None, True))
     lacks = Finding("smt", "any-code", "x", "unknown", "effective", "it is not known", evidence=(question,),
                     absence=Absence.NOT_IN_IMPORT)
-    step, commands = next_output("preflight", case, [lacks], False)
-    return step, commands[0]
+    step = _step(case, [lacks])
+    return step.text, step.commands[0]
 
 
 @pytest.mark.parametrize("question", [start for start, command in outputs._OUTPUTS if command])
@@ -116,7 +124,7 @@ def test_what_was_typed_is_not_asked_for_again(name: str, tmp_path: Path, progra
     seen = list[str]()
     while len(seen) < 12:
         case = Case(gather(load_import(str(box)), None, True))
-        step, commands = next_output("preflight", case, judge(case, "preflight"), False)
+        step, commands, _ = _step(case, judge(case, "preflight"))
         asked = [each for each in GIVEN if step and commands[0].startswith(each)]
         if not asked or not _WRITES.search(commands[0]):
             break

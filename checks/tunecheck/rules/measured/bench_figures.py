@@ -97,8 +97,9 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
             lacks, fix = ("", None) if figures and double else missing(bench, kind, both=bool(figures))
             if not figures and any(_wanted(case, bench, pair, places) is None for pair in double):
                 lacks += _add(case, bench)
-            why = open_ or (f"the table {', '.join(cut)} is cut" if cut else lacks)
-            shown = f"{named(bench, kind)}: {why}; {figures_text(figures, double)}"
+            shows, why = figures_text(figures, double), f"the table {', '.join(cut)} is cut" if cut else lacks
+            shown = f"{named(bench, kind)}: " + (
+                f"nothing to compare {shows} with: {open_}" if open_ else f"{why}; {shows}")
             code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
             yield Finding(_ID, code, kind, "unknown", "behaviour", shown, span(figures or double), "",
                           (bench.tool,), fix if code == "one-direction" else None)
@@ -195,14 +196,14 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
     for pair, value in figures.items():
         path, wanted = places.way(pair), _wanted(case, bench, pair, places)
         if wanted is None:
-            open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given{_add(case, bench)}"
+            open_ = open_ or (f"the path between the GPUs is not given{_add(case, bench)}"
                               if not case.snapshot.topology.devices else
-                              "nothing to compare with: the benchmark's GPUs are not those of the PCI tree, or it does "
+                              "the benchmark's GPUs are not those of the PCI tree, or it does "
                               "not name their addresses")
             continue
         if wanted.one_way is None:
             hidden = path is not None and path.pair.relation.absence is Absence.NOT_DERIVABLE
-            open_ = open_ or f"nothing to compare with: {wanted.why}{_add(case, bench) if hidden else ''}"
+            open_ = open_ or f"{wanted.why}{_add(case, bench) if hidden else ''}"
         elif value < _good(bench, wanted) * wanted.one_way:
             slow.append((value / wanted.one_way, pair, path, wanted))
         elif path is not None:

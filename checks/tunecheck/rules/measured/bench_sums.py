@@ -96,7 +96,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
                              f"{known.name} reached")
         else:
             yield Finding(check, NO_COMPARISON, name, "unknown", "behaviour",
-                          f"{who}: nothing to compare with: {why}{behind}", "", "", (name,))
+                          f"{who}: nothing to compare {figure or 'it'} with: {why}", "", "", (name,))
     else:
         least = f"{_BAD * prior:.0f} GB/s or more"
         yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, no value wrong; expected {least}, {_BAD:.0%} "
