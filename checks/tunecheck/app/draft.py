@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,8 @@ _COUNT = "how many cards must be there"
 class Draft:
     """A drafted inventory. ``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to what is to
     be written there, and why the value is a guess; ``observations`` are sentences about the box; ``driver`` is the
-    version that is loaded, empty where none is, or where what the host says is no version: it goes into a file."""
+    version that is loaded, empty where none is, or where what the host says is no version: it goes into a file.
+    ``contradictions`` are sentences about what runs now and contradicts this draft."""
 
     name: str
     named: bool
@@ -43,6 +44,7 @@ class Draft:
     change: dict[str, str] = field(default_factory=dict)
     observations: tuple[str, ...] = ()
     driver: str = ""
+    contradictions: tuple[str, ...] = ()
 
 
 def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
@@ -54,8 +56,9 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
     driver = (snapshot.host.driver.version.value if snapshot.host else None) or ""
-    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_observations(snapshot)),
-                 driver if _VERSION.fullmatch(driver) else "")
+    called = name or (own if known else "box1")
+    return Draft(called, known, spec, change, tuple(_observations(snapshot)),
+                 driver if _VERSION.fullmatch(driver) else "", tuple(_contradictions(snapshot, called, spec)))
 
 
 def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
@@ -210,6 +213,25 @@ def _word(topology: Topology, a: int, b: int) -> str:
 
 def _within(word: str | None, worst: str) -> bool:
     return word is not None and within(word, worst)
+
+
+def _contradictions(snapshot: Snapshot, name: str, spec: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each kernel parameter of the draft that the running command line contradicts, by the rule of
+    the check cmdline-conflict. A draft without a profile asks for none."""
+    from ..rules.boot import cmdline_conflict
+    from ..rules.context import Case
+    from ..spec import build
+
+    if snapshot.host is None or spec["profile"] is None:
+        return
+    rivals: dict[str, list[str]] = {}
+    for finding in cmdline_conflict.judge(Case(snapshot, build(name, spec))):
+        if finding.code in cmdline_conflict.CODES:
+            rivals.setdefault(finding.subject, []).append(finding.observed)
+    for declared, words in rivals.items():
+        verb, them = ("contradict", "them") if len(words) > 1 else ("contradicts", "it")
+        yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile: remove {them} "
+               f"by hand first, site.yml refuses beside {them}")
 
 
 def _observations(snapshot: Snapshot) -> list[str]:

@@ -158,6 +158,6 @@ def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
     shown = f"profile {profile}" if profile else "without a profile yet"
     where = "" if fleet_installed() else f"\n  not here, where it cannot run; {CONTROL_NODE}"
     return "\n".join([f"{folder}: an inventory for {draft.name}, {shown}",
-                      *(f"  {line}" for line in draft.observations), *todo,
+                      *(f"  {line}" for line in draft.observations), *draft.contradictions, *todo,
                       f"a second box: a line in {folder}/hosts.yml; another kind: docs/rollout.md",
                       f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}{where}"])

@@ -28,9 +28,11 @@ from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import pack
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.fact import known
+from tunecheck.parsers.kernel.param_conflicts import conflicts
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec import build
+from tunecheck.spec.frozen import declared_tokens
 from tunecheck.spec.orphans import warnings_of
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/h200-2gpu-vm.tar.zst"
@@ -343,3 +345,33 @@ def test_boards_joined_by_nvlink_get_no_profile_of_pcie_boards(tmp_path: Path) -
         (tmp_path / "topo.txt").write_text(f"\tGPU0\tGPU1\nGPU0\t X \t{joined}\nGPU1\t{joined}\t X \n")
         draft = drafted(gather(load_import(str(tmp_path)), None, True))
         assert draft.spec["profile"].endswith(ending) and "10de:2330" in draft.change["profile"]
+
+
+@pytest.mark.parametrize("box", [lambda: trees.below_one_switch(4), trees.direct, lambda: trees.switches(2, 2)])
+@pytest.mark.parametrize("running", [
+    "", "quiet", "iommu=pt", "amd_iommu=off iommu=off", "iommu=off", "iommu=pt iommu.passthrough=0", "pcie_aspm=off",
+    "pci=noaer", "intel_iommu=off pcie_ports=compat pcie_aspm.policy=powersave", "pcie_port_pm=force iommu=nopt"])
+def test_what_runs_against_the_draft_is_said(box: Callable[[], trees.Machine], running: str) -> None:
+    """By the rule of cmdline-conflict, whatever that knows: each declared word once, with all that contradicts it."""
+    snapshot = gather(trees.bound(trees.full(box(), running)).host(), None, True)
+    draft = drafted(snapshot)
+    expected: dict[str, list[str]] = {}
+    line = snapshot.host.kernel.cmdline.value if snapshot.host else None
+    for each in conflicts(declared_tokens(build(draft.name, draft.spec).spec), line or ()):
+        expected.setdefault(each.declared, []).append(each.rival)
+    assert bool(expected) == (running not in ("", "quiet", "iommu=pt")), "the lines reach it"
+    assert [said.partition(" of this profile: ")[0] for said in draft.contradictions] == [
+        f"{' '.join(words)} on this box's command line contradict{'s' * (len(words) == 1)} {declared}"
+        for declared, words in expected.items()]
+
+
+def test_the_verb_says_what_site_yml_will_refuse(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["init", "--from", str(samples("host")), "-o", str(tmp_path / "inv")])
+    lines = [line for line in done.output.splitlines() if "site.yml refuses beside them" in line]
+    assert [line.partition(" on this box's ")[0] for line in lines] == ["amd_iommu=off iommu=off"]
+
+
+def test_a_draft_without_a_profile_contradicts_nothing() -> None:
+    snapshot = gather(trees.bound(trees.full(trees.Machine(), "iommu=off")).host(), None, True)
+    draft = drafted(snapshot)
+    assert draft.spec["profile"] is None and not draft.contradictions
