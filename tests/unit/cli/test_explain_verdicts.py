@@ -4,12 +4,14 @@ explained first, a finding's code of that name behind it."""
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 from tests.unit.cli.carried import ROOT
 
 from tunecheck.errors import UsageError
 from tunecheck.model.finding import OUTCOMES
+from tunecheck.recipes.model import Expected, Source
 from tunecheck.report.check_pages import page
 from tunecheck.report.terms import term
 from tunecheck.report.text_parts import _COUNTED
@@ -56,3 +58,17 @@ def test_a_code_of_the_same_name_is_told_behind() -> None:
     for code, check in codes.items():
         text = page(code)
         assert check.codes[code] in text and text.index(check.codes[code]) > text.index("\n")
+
+
+#: As JSON and the page write a finding's layer.
+_LAYERS = re.findall(r'"(\w+)"', re.findall(
+    r'"layer": \{\s*"enum": \[([^]]*)\]', (ROOT / "docs/schema/report-1.json").read_text(encoding="utf-8"))[0])
+
+
+@pytest.mark.parametrize("word", sorted({
+    *_LAYERS, *get_args(Source.model_fields["status"].annotation),
+    *get_args(Expected.model_fields["counted_by"].annotation)}))
+def test_a_word_of_a_list_or_page_has_its_page(word: str) -> None:
+    """The layers of findings, and what stands in the columns of `tunecheck recipe list`."""
+    for asked in (word, word.upper()):
+        assert term(asked) and page(asked).startswith(f"# {asked}: "), page(asked)

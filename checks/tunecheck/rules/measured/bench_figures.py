@@ -179,6 +179,16 @@ def _both_ways(bench: Bench, both: str, double: Mapping[Pair, float], single: Ma
                    f"{_BOTH:.0%} or more", (bench.tool,), bench_peers.AGAIN)
 
 
+def _given(case: Case) -> str:
+    """Return what is known of the way between two GPUs where there is no PCI tree: the driver's table has a word for
+    it, and no widths."""
+    table = case.snapshot.posted.table.value
+    words = list(dict.fromkeys(table.relations.values())) if table is not None else []
+    if table is None or not words or any(word.startswith("NV") or not word for word in words):
+        return "the path between the GPUs is not given"
+    return f"{table.source} says {some(words, 3)}, and not how wide and fast its links are"
+
+
 def _add(case: Case, bench: Bench) -> str:
     """Return the end of a sentence that asks for what tells the way."""
     wanted = tells_way(case, bench)
@@ -196,7 +206,7 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
     for pair, value in figures.items():
         path, wanted = places.way(pair), _wanted(case, bench, pair, places)
         if wanted is None:
-            open_ = open_ or (f"the path between the GPUs is not given{_add(case, bench)}"
+            open_ = open_ or (f"{_given(case)}{_add(case, bench)}"
                               if not case.snapshot.topology.devices else
                               "the benchmark's GPUs are not those of the PCI tree, or it does "
                               "not name their addresses")

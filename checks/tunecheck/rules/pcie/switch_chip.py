@@ -40,7 +40,8 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"{known or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
         bad = collapses(ids) and len(roots) > 2 and any(len(gpus) > 1 for _, gpus in same)
         if bad:
-            text = "writes of two boards through one uplink can collapse (to two root ports from 37 to 3 GB/s); " + text
+            text = ("writes of two boards through one uplink can collapse: when they write to two root ports at once, "
+                    f"37 GB/s become 3; {text}")
         code, outcome = ("writes-may-collapse", "warn") if bad else ("ok" if known else "not-in-table", "pass")
         yield Finding(_ID, code, ids, outcome, "effective", text, ids, "", tuple(bdf for bdf, _ in same),
                       _FIX if bad else None)

@@ -20,7 +20,8 @@ CODES = {
     "drive": "A drive shares an accelerator's way to the host.",
     "network-card": "A network card, and no drive, shares an accelerator's way to the host.",
 }
-_FIX = Remedy("move drives that load models to a root port without accelerators", place=Place.MACHINE)
+_FIX = Remedy("move drives that load models to a root port without accelerators; where GPUDirect Storage is used, "
+              "leave them", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
