@@ -10,10 +10,10 @@ from tunecheck.util.text import some
 from ..entries import Entry, gpus_of, happened, only_counts
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
-from .text import ago, change, clock, fold, interval, titled
+from .text import ago, change, clock, fold, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "lead", "more", "named_hosts", "needs",
-           "part_of", "plural", "says", "title", "wave"]
+           "part_of", "plural", "remarks", "says", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -30,6 +30,20 @@ def acknowledgement(cause: Cause) -> str:
              f"owner {decision.owner}" if decision.owner else "",
              decision.link, decision.note, f"not of {plural(left, 'host')}" if left else ""]
     return "; ".join(part for part in parts if part)
+
+
+def remarks(cause: Cause) -> list[str]:
+    """What somebody decided of it, and what it is beside new or known: in a line that is cut it stands before all that
+    may be cut off. What a line begins with (WAIVED) says the same itself, but by whom."""
+    found = []
+    if cause.counts and cause.acknowledged:
+        left = len(cause.hosts) - len(cause.covered)
+        who = cause.acknowledged.owner or cause.acknowledged.author
+        found.append(f"acknowledged{f' on {len(cause.covered)} of {len(cause.hosts)}' * bool(left)} ({who})")
+    decided = cause.waived or cause.approved
+    found += [f"by {decided.author}"] if decided is not None and not cause.counts and cause.state != "resolved" else []
+    found += [cause.severity] if kind(cause) == "standing" else []
+    return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
 
 def age(cause: Cause, now: float) -> str:
