@@ -192,7 +192,10 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
                 default=None)
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
-    if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
+    if command := words.approving(finding):
+        fix = unbroken(command, [command], style.width, INDENT)
+        fix[0] = f"{' ' * INDENT}{fix[0].lstrip()}"
+    elif cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         command = own_command("drift --host {host} -v", host=cause.hosts[0])
         fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
     else:
@@ -208,7 +211,7 @@ def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> li
     """The id, the judgement, what the fix takes, and since when: its times are left out first, then all of it, before
     anything is cut."""
     cause = finding.lead
-    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.expected(cause),
+    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.judgement(finding),
                                        words.needs(finding)) if part)
     for when in (f"since {interval(since, now)}", f"since {between(since)}", ""):
         line = safe(" " * INDENT + "; ".join(part for part in (said, when) if part))
@@ -229,7 +232,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{words.title(finding)}{': ' if says else ''}{says}"
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (words.expected(cause),
+             "; ".join(part for part in (words.judgement(finding),
                                          "" if several else f"since {interval(cause.since, now)}",
                                          words.needs(finding) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "",
@@ -251,7 +254,9 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
     elif word != "resolved" and cause.remedy and cause.remedy not in cause.text:    # it may say what to add
         parts.append(f"fix: {cause.remedy}")
-    return entry(mark, parts, style, first, [each.shown for each in cause.commands])
+    approve = words.approving(finding) if word != "approved" else ""
+    parts += [approve] if approve else []
+    return entry(mark, parts, style, first, [*(each.shown for each in cause.commands), approve])
 
 
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:

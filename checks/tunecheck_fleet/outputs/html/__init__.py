@@ -26,7 +26,7 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
-from ..entry_words import expected, lead, needs, says, title
+from ..entry_words import approving, expected, lead, needs, says, title
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -121,7 +121,7 @@ def _takes(entry: Entry) -> str:
     fix."""
     cause = entry.lead
     if takes := needs(entry):
-        return takes
+        return "; ".join(part for part in (takes, approving(entry)) if part)
     if cause.outcome == "unknown":
         return "" if cause.remedy else "what is missing stands above"
     if cause.authority in ("previous", "majority", "reference"):
