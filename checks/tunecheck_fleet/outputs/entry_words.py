@@ -20,6 +20,8 @@ __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expe
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
 #: Characters of host names in one entry without -v, and what a terminal shows in one line without it.
 NAMES, FEW = 120, 3
+#: Characters of somebody's own words in one line.
+_NOTE = 30
 
 
 def acknowledgement(cause: Cause) -> str:
@@ -41,8 +43,12 @@ def remarks(cause: Cause) -> list[str]:
         left = len(cause.hosts) - len(cause.covered)
         who = cause.acknowledged.owner or cause.acknowledged.author
         found.append(f"acknowledged{f' on {len(cause.covered)} of {len(cause.hosts)}' * bool(left)} ({who})")
-    decided = cause.waived or cause.approved
-    found += [f"by {decided.author}"] if decided is not None and not cause.counts and cause.state != "resolved" else []
+    if not cause.counts and cause.state != "resolved":
+        if cause.waived:
+            found.append(f"by {cause.waived.author}")
+        elif cause.approved:
+            why = cause.approved.note if len(cause.approved.note) <= _NOTE else f"{cause.approved.note[:_NOTE]}..."
+            found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
     return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
