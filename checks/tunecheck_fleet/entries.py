@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -10,6 +10,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced
+from .events.mended import mended
 from .first import before, comes_before
 from .fleet_report import Cause
 
@@ -19,12 +20,14 @@ __all__ = ["Entry", "each_cause", "entries", "gpus_of", "happened", "only_counts
 @dataclass(frozen=True)
 class Entry:
     """``lead`` stands for all of it; ``more`` are the causes that say the same of its hosts again. ``what``: as in
-    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in."""
+    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in.
+    ``mended``: its change is what the specification asks for, on all its hosts: nothing is to be put back."""
 
     lead: Cause
     more: tuple[Cause, ...] = ()
     what: str = ""
     part_of: Entry | None = None
+    mended: bool = False
 
 
 #: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
@@ -66,8 +69,10 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
 
 def each_cause(causes: Iterable[Cause]) -> list[Entry]:
     """Every cause, what leads before all that is in its entry."""
-    return [each for entry in entries(causes)
-            for each in (entry, *(Entry(cause, part_of=entry) for cause in entry.more))]
+    causes = list(causes)
+    right = mended(causes)
+    return [each for entry in entries(causes) for each in (entry, *(
+        Entry(cause, part_of=entry, mended=_all_of(cause, right)) for cause in entry.more))]
 
 
 def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
@@ -86,8 +91,14 @@ def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
         for lead in leads.values():
             if lead in first:
                 first[lead] = min(first[lead], index)
-    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, "") or _gpus_alone(alone[index]))
+    right = mended(ranked)
+    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, "") or _gpus_alone(alone[index]),
+                  mended=_all_of(alone[index], right))
             for index in sorted(alone, key=lambda index: (first[index], index))]
+
+
+def _all_of(cause: Cause, right: Collection[tuple[str, str]]) -> bool:
+    return bool(right) and all((host, cause.fact) in right for host in cause.hosts)
 
 
 def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Iterable[tuple[int, int, str]]:

@@ -12,9 +12,27 @@ from ..judge.verdict import outcome
 from .entry_words import plural
 from .text import NOT_DRIFT, OPEN, kind
 
-__all__ = ["of_hosts", "summary", "verdict_line"]
+__all__ = ["drifted", "kinds_of_hosts", "of_hosts", "summary", "unjudged", "verdict_line", "verdict_word"]
 
 _UNJUDGED = "could not be judged"
+
+
+def verdict_word(report: FleetReport) -> str:
+    """The word that the last line begins with. Where nothing was found and something could not be judged, it is
+    UNKNOWN: nothing drifted. ``outcome`` and --fail-on drift count that all the same."""
+    found = outcome(report)
+    return "UNKNOWN" if found == "drift" and not drifted(report) else found.upper()
+
+
+def drifted(report: FleetReport) -> set[str]:
+    """The hosts with anything that was found and counts, with what an entry brought: they may be more than those of
+    the cause that leads."""
+    return {host for cause in report.drift if not cause.unjudged for host in cause.hosts}
+
+
+def unjudged(report: FleetReport) -> set[str]:
+    """The hosts with anything that could not be judged."""
+    return {host for cause in report.drift if cause.unjudged for host in cause.hosts}
 
 
 def verdict_line(report: FleetReport, each: bool = False) -> str:
@@ -32,11 +50,11 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
     if outcome(report) == "clean":
         return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{tail}"
-    # With what an entry brought: its hosts may be more than those of the cause that leads.
-    hosts = {host for cause in report.drift if not (told and cause.unjudged) for host in cause.hosts}
-    on, blind = f"on {plural(len(hosts), 'host')}", len(counted) - len(told)
+    hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
-        return f"DRIFT: {plural(blind, 'cause')}{of} {on} {_UNJUDGED}, and nothing else was found{tail}"
+        on = f"on {plural(len(unjudged(report)), 'host')}"
+        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {_UNJUDGED}, and nothing else was found{tail}"
+    on = f"on {plural(len(hosts), 'host')}"
     return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{f'; {blind} {_UNJUDGED}' if blind else ''}{tail}"
 
 
@@ -56,4 +74,15 @@ def of_hosts(report: FleetReport) -> dict[str, dict[str, int]]:
     for each in entries(report.causes):
         for host in each.lead.hosts if each.lead.counts else ():
             found.setdefault(host, Counter())["unjudged" if each.lead.unjudged else each.lead.severity] += 1
+    return {host: dict(counts) for host, counts in found.items()}
+
+
+def kinds_of_hosts(report: FleetReport) -> dict[str, dict[str, int]]:
+    """Host -> how many entries name it: as drift, as unjudged, and of each kind that is no drift."""
+    found: dict[str, Counter[str]] = {}
+    for each in entries(report.causes):
+        lead = each.lead
+        word = kind(lead) if not lead.counts else "unjudged" if lead.unjudged else "drift"
+        for host in lead.hosts:
+            found.setdefault(host, Counter())[word] += 1
     return {host: dict(counts) for host, counts in found.items()}

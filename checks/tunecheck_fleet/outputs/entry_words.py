@@ -10,15 +10,18 @@ from tunecheck.util.text import some
 from ..entries import Entry, gpus_of, happened, only_counts
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
-from .text import ago, change, clock, fold, interval, titled
+from ..own_command import own_command
+from .text import ago, change, clock, fold, interval, kind, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "below", "expected", "lead", "more", "named_hosts", "needs",
-           "part_of", "plural", "says", "title", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
+           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
 #: Characters of host names in one entry without -v, and what a terminal shows in one line without it.
 NAMES, FEW = 120, 3
+#: Characters of somebody's own words in one line.
+_NOTE = 30
 
 
 def acknowledgement(cause: Cause) -> str:
@@ -32,8 +35,31 @@ def acknowledgement(cause: Cause) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def remarks(cause: Cause) -> list[str]:
+    """What somebody decided of it, and what it is beside new or known: in a line that is cut it stands before all that
+    may be cut off. What a line begins with (WAIVED) says the same itself, but by whom."""
+    found = []
+    if cause.counts and cause.acknowledged:
+        left = len(cause.hosts) - len(cause.covered)
+        who = cause.acknowledged.owner or cause.acknowledged.author
+        found.append(f"acknowledged{f' on {len(cause.covered)} of {len(cause.hosts)}' * bool(left)} ({who})")
+    if not cause.counts and cause.state != "resolved":
+        if cause.waived:
+            found.append(f"by {cause.waived.author}")
+        elif cause.approved:
+            why = cause.approved.note if len(cause.approved.note) <= _NOTE else f"{cause.approved.note[:_NOTE]}..."
+            found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
+    found += [cause.severity] if kind(cause) == "standing" else []
+    return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
+
+
 def age(cause: Cause, now: float) -> str:
     return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
+
+
+def judgement(finding: Entry) -> str:
+    """As expected(); where the change is right, that is said in place of it."""
+    return "" if finding.mended else expected(finding.lead)
 
 
 def expected(cause: Cause) -> str:
@@ -127,11 +153,19 @@ def needs(finding: Entry) -> str:
     What changed is so already: a reader must not take it for a change that waits for a reboot."""
     if only_counts(finding):
         return "only the number of GPUs changed"
+    if finding.mended:
+        return "changed to what the specification asks for"
     cause = finding.lead
     if cause.fix in ("none", ""):
         return ""
     takes = _TAKES.get(cause.fix, cause.fix)
     return f"its fix needs {takes}" if cause.outcome else f"to put it back: {takes}"
+
+
+def approving(finding: Entry) -> str:
+    """The command that takes a change for good that is what the specification asks for; "" of any other."""
+    whole = finding.part_of or finding      # whose approval covers its parts
+    return own_command("approve {id} --note WHY", id=whole.lead.id) if finding.mended and whole.lead.id else ""
 
 
 def plural(count: int, word: str) -> str:

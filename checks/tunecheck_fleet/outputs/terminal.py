@@ -4,17 +4,17 @@ terminal, colour only where it is one; in a pipe one line per cause, so that gre
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, each_cause, entries
-from ..fleet_report import FleetReport, HostRow, Since, Split
-from ..judge.verdict import outcome
+from ..fleet_report import FleetReport, Since, Split
 from ..own_command import own_command
 from . import entry_words as words
-from .counts import summary, verdict_line
+from .counts import summary, verdict_line, verdict_word
+from .incomplete import incomplete
 from .lines import CUT, INDENT, cut, entry, marked, short
 from .next_step import next_step
 from .text import (
@@ -27,7 +27,6 @@ from .text import (
     compared,
     coverage,
     fold,
-    gaps,
     interval,
     kind,
     lasts,
@@ -49,8 +48,6 @@ _NEWS = ("new", "grown")
 _WIDE = 80
 #: Characters of what is said in one line.
 _SAID = 16
-#: Characters of host names beside the word in a line that is cut.
-_FIT = 30
 #: Checks that are named where many could not be judged.
 _NAMED = 6
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
@@ -93,10 +90,11 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
                else _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
               for word in OPEN),
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
-            ("rest", list(_incomplete(report, style, verbose, tight)), rest),
+            ("rest", list(incomplete(report, style, verbose, tight)), rest),
             *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
                else _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
-            ("rest", [one("NOTE", [note], style) for note in report.notes], rest)):
+            # What a note comes to stands at its end, so it is never cut.
+            ("rest", [entry("NOTE", [note], style) for note in report.notes], rest)):
         if section:
             lines += [""] if style.width and not (tight and part == before) else []
             lines += [line for each in (section if verbose else section[:most]) for line in each]
@@ -108,7 +106,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
-        lines[-1] = marked(lines[-1], outcome(report).upper())
+        lines[-1] = marked(lines[-1], verdict_word(report))
     return lines
 
 
@@ -164,19 +162,19 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     cause = finding.lead
     word = kind(cause)
     mark = cause.severity.upper() if cause.counts else word.upper()
-    who = f" ({cause.acknowledged.owner or cause.acknowledged.author})" if word == "acknowledged" and \
-        cause.acknowledged else ""
-    about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
-             *([words.age(cause, now)] if word != "resolved" and cause.since is not None else [])]
+    age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
+    said = [*([word] if word == "known" else []), *words.remarks(cause)]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
-    hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
+    hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
     title, says = words.title(finding), words.says(finding)
-    told = f"{head}{remarks}{'  ' if about else ''}{title} on {hosts}"
+    told = f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
     line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
-    # Neither host nor cause is ever cut off, nor all that is said of it.
+    # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
     if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
-        told = f"{head}{hosts}: {title}"
-        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", remarks) if part))
+        decided = ", ".join(words.remarks(cause))
+        told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
+        less = ", ".join(part for part in (*said[:word == "known"], age) if part)
+        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
@@ -194,12 +192,16 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
                 default=None)
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
-    if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
+    if command := words.approving(finding):
+        fix = unbroken(command, [command], style.width, INDENT)
+        fix[0] = f"{' ' * INDENT}{fix[0].lstrip()}"
+    elif cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
         command = own_command("drift --host {host} -v", host=cause.hosts[0])
         fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
     else:
         fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
-    title = f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {words.title(finding)}: {words.says(finding)}"
+    about = ", ".join((kind(cause), *words.remarks(cause)))
+    title = f"{cause.severity.upper():<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
     lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
         *_judged(finding, since, style, now), *fix]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
@@ -209,7 +211,7 @@ def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> li
     """The id, the judgement, what the fix takes, and since when: its times are left out first, then all of it, before
     anything is cut."""
     cause = finding.lead
-    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.expected(cause),
+    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.judgement(finding),
                                        words.needs(finding)) if part)
     for when in (f"since {interval(since, now)}", f"since {between(since)}", ""):
         line = safe(" " * INDENT + "; ".join(part for part in (said, when) if part))
@@ -230,7 +232,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{words.title(finding)}{': ' if says else ''}{says}"
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (words.expected(cause),
+             "; ".join(part for part in (words.judgement(finding),
                                          "" if several else f"since {interval(cause.since, now)}",
                                          words.needs(finding) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "",
@@ -252,7 +254,9 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
     elif word != "resolved" and cause.remedy and cause.remedy not in cause.text:    # it may say what to add
         parts.append(f"fix: {cause.remedy}")
-    return entry(mark, parts, style, first, [each.shown for each in cause.commands])
+    approve = words.approving(finding) if word != "approved" else ""
+    parts += [approve] if approve else []
+    return entry(mark, parts, style, first, [*(each.shown for each in cause.commands), approve])
 
 
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
@@ -262,43 +266,3 @@ def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[st
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
     who = [f"{value}: {fold(names, 0 if verbose else words.NAMES)}" for value, (_, _, names) in parts if names]
     return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
-
-
-def _incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) -> Iterator[list[str]]:
-    """In few lines the hosts stand in the first, and what to do about it in the second."""
-    for status, reason, rows in gaps(report.hosts):
-        answered = status in ("ok", "partial")
-        parts = [words.named_hosts([row.host for row in rows], verbose), reason,
-                 _missing(rows) if answered else _last(rows)]
-        if status == "ok" and style.width and not verbose:
-            parts = [f"{parts[0]}; {_missing(rows)}", reason]
-        word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
-        # A host of which some facts are unknown told all that it can: the exit code does not go by it, so neither does
-        # the word.
-        label = "INCOMPLETE" if status != "ok" else "NOTE"
-        if not tight:
-            yield entry(label, parts, style, word)
-            continue
-        who = f"{words.plural(len(rows), 'host')}: {fold([row.host for row in rows], _FIT)}"
-        facts = words.plural(len({fact for row in rows for fact in row.unknown}), "fact")
-        if status != "ok":
-            yield short(label, parts, style, word)
-            continue
-        lines = short(label, [who], style, word)
-        yield [*lines, *wrap(safe(f"{' ' * INDENT}{facts}: {reason}"), style.width, INDENT)]
-
-
-def _missing(rows: Iterable[HostRow]) -> str:
-    facts = sorted({fact for row in rows for fact in row.unknown})
-    return f"{words.plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
-
-
-def _last(rows: list[HostRow]) -> str:
-    """Since when nothing was heard; what never answered is said, too."""
-    answered_in = [row.last_ok for row in rows if row.last_ok is not None]
-    if not answered_in:
-        return "never answered yet"
-    first, last = min(answered_in), max(answered_in)
-    spread = f"#{first}" if first == last else f"#{first} to #{last}"
-    never = len(rows) - len(answered_in)
-    return f"last answered in {spread}{f'; {never} never yet' if never else ''}"
