@@ -73,7 +73,7 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
             if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in dark)]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
-    begins = []
+    begins: list[dict[str, Any]] = []
     for name, outcome in now.items():
         if name not in held or (held[name][1] != outcome and outcome != "unknown"):
             heard = None if first else past.check(name[0])
