@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, subject_key
-from .authority import HAPPENING, judged
+from .authority import HAPPENING, judged, judges_one
 from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
@@ -57,9 +57,11 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             if not standing:
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
-                changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
+                # Of several facts the one that changed is not the one that cannot be told.
+                moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
+                changed = [moved[host.host][fact] for fact in moving if fact in moved.get(host.host, {})]
                 row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
-                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in judges
+                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in moving
                                                     if (host.host, fact) in earlier)]))
     for over in view.resolved:
         there = hosts.get(over.host)

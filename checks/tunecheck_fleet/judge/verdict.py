@@ -26,7 +26,7 @@ from .options import JudgeOptions
 from .previous import previous
 from .reference import reference
 from .roles import roles
-from .rows import Row, causes
+from .rows import Row, causes, decided_as
 from .view import View
 from .volatile import volatile_facts
 from .votes import Vote, votes
@@ -182,7 +182,7 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
     none any more, and what the desired state asks for is waived, or changed there."""
     if not view.decided:
         return rows
-    found = []
+    done = []
     for row in rows:
         approved = view.decision("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
         if approved is not None and row.authority == "previous":
@@ -190,9 +190,11 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
         if row.authority != "majority":
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
-        known = view.decision("acknowledge", row.host, row.fact, row.since) if open_since else None
-        found.append(row._replace(approved=approved, acknowledged=known))
-    return found
+        # By its check alone a version of before named it.
+        known = next((found for name in (decided_as(row), row.fact) if open_since and (
+            found := view.decision("acknowledge", row.host, name, row.since)) is not None), None)
+        done.append(row._replace(approved=approved, acknowledged=known))
+    return done
 
 
 def _hosts(view: View, found: tuple[Cause, ...], about: str | None) -> tuple[HostRow, ...]:

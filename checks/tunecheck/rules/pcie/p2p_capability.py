@@ -17,6 +17,7 @@ from .smi_table import letters
 CHECK = Check(
     "p2p-capability", "the driver lets every GPU reach every other's memory",
     Heading.ACCELERATORS, 50, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.PAIRS), judges=("p2p.read", "p2p.write"),
+    judges_of=(("reads", "p2p.read"), ("writes", "p2p.write")),
 )
 _ID = CHECK.id
 _WAYS = ("read", "write")

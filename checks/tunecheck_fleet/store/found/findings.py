@@ -21,6 +21,7 @@ from ..spans import Past
 from ..sql.compiled_statements import Hot
 from ..told_problems import Over, last_told
 from .gpu_warnings import with_gpus
+from .resumed import resume
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
@@ -57,7 +58,7 @@ _PROBLEM = select(
 def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
           unknown_checks: Sequence[str]) -> None:
     """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
-    known has a since and an end of its own."""
+    known has a since and an end of its own. What only an audit of another inventory has ended goes on."""
     now: dict[tuple[str, str], str] = {}
     named: dict[tuple[str, str], str] = {}
     for check, subject, outcome in islice(_each(problems), _MOST):
@@ -72,7 +73,7 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
             if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in dark)]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
-    begins = []
+    begins: list[dict[str, Any]] = []
     for name, outcome in now.items():
         if name not in held or (held[name][1] != outcome and outcome != "unknown"):
             heard = None if first else past.check(name[0])
@@ -81,6 +82,9 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
                            "outcome": outcome, "until_audit": None, "after_audit": heard.last if heard else None})
     if ends:
         _END(connection, ends)
+    again = resume(connection, row, audit_id, {(each["finding_id"], each["outcome"]) for each in begins}) if (
+        begins and not first) else set()
+    begins = [each for each in begins if each["finding_id"] not in again]
     if begins:
         _BEGIN(connection, begins)
 
