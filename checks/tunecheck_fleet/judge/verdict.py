@@ -185,9 +185,9 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
     done = []
     for row in rows:
         approved = view.decision("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
-        if approved is not None and row.authority == "previous":
-            continue
-        if row.authority != "majority":
+        if approved is not None and row.authority == "previous" and row.state != "new":
+            continue        # the baseline since an earlier audit; in the one that saw it come it is shown
+        if row.authority not in ("majority", "previous"):
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
         # By its check alone a version of before named it.

@@ -54,7 +54,7 @@ def test_it_stands_before_what_is_cut(width: int, remark: str, crowd: tuple[Caus
 @pytest.mark.parametrize("width", range(60, 121, 10))
 @pytest.mark.parametrize("crowd", [(), _CROWD], ids=["few", "many"])
 def test_a_note_is_whole(width: int, crowd: tuple[Cause, ...]) -> None:
-    note = "h2 did not answer: what is known of it is of earlier audits, neither drifted nor clean"
+    note = "carried/ holds files of 1 host that the inventory has not, which are left out of this audit"
     told = report(hosts=(row("r3"), row("r4")), causes=crowd, notes=(note,))
     text = " ".join(terminal(told, Style(width), now=WHEN).split())
     assert f"NOTE {note}" in re.sub(r"\s+", " ", text)
