@@ -45,13 +45,15 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
            author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
+    from .judge.rows import decided_as
+
     wanted_entries = [finding_of(report, name, store.decisions()) for name in wanted]
     about = [covers(what, entry) for entry in wanted_entries]
     for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
     return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {entry.lead.fact}",
-                          [(host, cause.fact) for cause in causes for host in cause.hosts],
+                          [(host, decided_as(cause)) for cause in causes for host in cause.hosts],
                           author=author, owner=owner, link=link, note=note), entry)
             for entry, causes in zip(wanted_entries, about, strict=True)]
 

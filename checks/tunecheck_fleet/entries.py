@@ -1,28 +1,33 @@
-"""One entry for one thing that happened, however many facts it moved (folds.py)."""
+"""One entry for one thing that happened, however many facts it moved (events/folds.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
 
 from tunecheck.util.at_first_use import dataclass
 
+from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
+from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced
+from .events.mended import mended
+from .first import before, comes_before
 from .fleet_report import Cause
-from .folds import FOLDS, SOURCES, Fold
 
-__all__ = ["Entry", "entries", "happened", "members_lost"]
+__all__ = ["Entry", "each_cause", "entries", "gpus_of", "happened", "only_counts"]
 
 
 @dataclass(frozen=True)
 class Entry:
     """``lead`` stands for all of it; ``more`` are the causes that say the same of its hosts again. ``what``: as in
-    Fold, empty where nothing was folded."""
+    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in.
+    ``mended``: its change is what the specification asks for, on all its hosts: nothing is to be put back."""
 
     lead: Cause
     more: tuple[Cause, ...] = ()
     what: str = ""
+    part_of: Entry | None = None
+    mended: bool = False
 
 
 #: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
@@ -58,8 +63,16 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
                 folded[same] = list(_folded(ranked, members, first))
             for follower, lead, what in folded[same]:
                 follows.setdefault(follower, {})[host] = lead
-                names[lead] = what
+                names.setdefault(lead, what)    # by the first of several rules
     return _listed(ranked, follows, names)
+
+
+def each_cause(causes: Iterable[Cause]) -> list[Entry]:
+    """Every cause, what leads before all that is in its entry."""
+    causes = list(causes)
+    right = mended(causes)
+    return [each for entry in entries(causes) for each in (entry, *(
+        Entry(cause, part_of=entry, mended=_all_of(cause, right)) for cause in entry.more))]
 
 
 def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
@@ -78,8 +91,14 @@ def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
         for lead in leads.values():
             if lead in first:
                 first[lead] = min(first[lead], index)
-    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, ""))
+    right = mended(ranked)
+    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, "") or _gpus_alone(alone[index]),
+                  mended=_all_of(alone[index], right))
             for index in sorted(alone, key=lambda index: (first[index], index))]
+
+
+def _all_of(cause: Cause, right: Collection[tuple[str, str]]) -> bool:
+    return bool(right) and all((host, cause.fact) in right for host in cause.hosts)
 
 
 def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Iterable[tuple[int, int, str]]:
@@ -89,14 +108,17 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
     for fold in FOLDS:
         # What is not known may follow from something that happened; it does not say that it did.
         told = [index for index in members if ranked[index].outcome != "unknown"
-                and _matches(ranked[index].fact, fold.leads)]
+                and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))]
         found = [index for index in told if index in left]
-        fewer = next((count for index in told if fold.fewer and (count := members_lost(ranked[index]))), 0)
-        if not found or (fold.fewer and not fewer):
+        moved = _moved(fold, [ranked[index] for index in told])
+        if not found or (fold.when and not moved):
             continue
-        lead = min(found, key=lambda index: (_place(ranked[index].fact, fold.leads), index))
+        # Whose fix has to come first leads, wherever the rule has it.
+        lead = min(found, key=lambda index: (not _opens(ranked[index], fold) or not any(
+            comes_before(ranked[index], ranked[other]) for other in found),
+            _place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
-                 and _matches(ranked[index].fact, fold.followers) and _fewer(ranked[index], fold, fewer)
+                 and _matches(ranked[index].fact, fold.followers) and _counts(ranked[index], fold, moved)
                  and not (first and not fold.always and _apart(ranked[index], ranked[lead]))]
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]
@@ -118,12 +140,34 @@ def _apart(cause: Cause, lead: Cause) -> bool:
     return cause.outcome == "warn" and bool(cause.remedy) and cause.remedy != lead.remedy
 
 
-def _fewer(cause: Cause, fold: Fold, count: int) -> bool:
-    return not fold.fewer or (members_lost(cause) == count if fold.fewer == "same" else members_lost(cause) > 0)
+def _moved(fold: Fold, told: Sequence[Cause]) -> int:
+    """How many GPUs fewer (negative: more, or others) these tell, where that is what the rule asks for; else 0."""
+    if fold.when == "others":
+        return max(map(replaced, told), default=0)
+    moved = next((count for cause in told if (count := fewer(cause))), 0)
+    return moved if fold.when == ("fewer" if moved > 0 else "more") else 0
+
+
+def _gpus_alone(cause: Cause) -> str:
+    """In a word, what a cause that leads nothing tells of GPUs."""
+    if cause.fact not in COUNTED or cause.outcome == "unknown":
+        return ""
+    return LOST if fewer(cause) > 0 else ADDED if fewer(cause) else REPLACED if replaced(cause) else ""
+
+
+def _counts(cause: Cause, fold: Fold, moved: int) -> bool:
+    count = fewer_alone(cause)
+    return not fold.counts or (count == moved if fold.counts == "same" else count * moved > 0)
+
+
+def _opens(cause: Cause, fold: Fold) -> bool:
+    """Whether it fails, and its fix has to come before those of a check that leads. Of what is over nothing has."""
+    return cause.outcome == "fail" and cause.state != "resolved" and not fold.when and any(
+        _matches(name, fold.leads) for name in before(cause))
 
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:
-    return next(place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern))
+    return next((place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern)), len(patterns))
 
 
 @cache
@@ -137,31 +181,27 @@ def _sort(cause: Cause) -> str:
            f"{cause.standing}\0{cause.intended and not cause.counts}"
 
 
-def members_lost(cause: Cause) -> int:
-    """How many members fewer the value counts than the one before, and nothing else; 0: it is another change. Of what
-    is over, how many there are again."""
-    lost = _fewer_by(cause.before, cause.value)
-    return lost or (_fewer_by(cause.value, cause.before) if cause.state == "resolved" else 0)
+def gpus_of(entry: Entry) -> GpuMoves | None:
+    """What happened to the GPUs of its hosts; None where it was another thing, or nobody counted them."""
+    if entry.what not in (LOST, ADDED, REPLACED):
+        return None
+    moves = gpu_moves((entry.lead, *entry.more))
+    return moves if moves.fewer or moves.replaced else None
 
 
-def _fewer_by(many: Any, few: Any) -> int:
-    before, value = _members(many), _members(few)
-    if before is None or value is None or any(before.get(name, 0) < count for name, count in value.items()):
-        return 0
-    return sum(before.values()) - sum(value.values())
-
-
-def _members(value: Any) -> Mapping[str, int] | None:
-    if value is None:
-        return {}
-    if type(value) is int:
-        return {"": value} if value >= 0 else None
-    if isinstance(value, dict) and all(type(count) is int and count > 0 for count in value.values()):
-        return value
-    return None
+def only_counts(entry: Entry) -> bool:
+    """Whether it is a cause that only has members fewer, or more, because its host has GPUs fewer, or more: nothing of
+    it can be put back but the GPU."""
+    moves = gpus_of(entry.part_of) if entry.part_of is not None else None
+    return moves is not None and (entry.lead.fact in BOARDS or moves.fewer * fewer_alone(entry.lead) > 0)
 
 
 def happened(entry: Entry) -> str:
-    """What it was, in a word; of lost GPUs, how many."""
-    count = members_lost(entry.lead) if entry.what == "GPU lost" else 0
-    return f"{count} GPU{'s' if count > 1 else ''} fewer" if count else entry.what
+    """What it was, in a word; of GPUs, how many."""
+    moves = gpus_of(entry)
+    if moves is None:
+        return entry.what
+    count = abs(moves.fewer)
+    parts = [f"{count} GPU{'s' * (count != 1)} {'fewer' if moves.fewer > 0 else 'more'}"] if count else []
+    others = f"{moves.replaced} replaced" if parts else f"{moves.replaced} GPU{'s' * (moves.replaced != 1)} replaced"
+    return ", ".join([*parts, *([others] if moves.replaced else [])])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from tunecheck.model.command import Command
+from tunecheck.model.command import Command, limited
 from tunecheck.util.at_first_use import dataclass
 
 from .model import AuditHead, Problem, Status
@@ -40,13 +40,20 @@ class Note(str):
 
 @dataclass(frozen=True)
 class Since:
-    """When a value came: after audit ``after`` (the last one that saw another value; None: it was so when the host was
-    first seen) and not later than audit ``seen``. Times are the control node's."""
+    """When a value came: after audit ``after`` (the last one that saw another value; None: it was so when it could
+    first be told) and not later than audit ``seen``. ``untold``: where that is None, the host was known before, and
+    did not tell it. Times are the control node's."""
 
     seen: int
     seen_at: float
     after: int | None = None
     after_at: float | None = None
+    untold: bool = False
+
+    def known_from(self, first: int) -> Since:
+        """The same, of a host that is known since audit ``first`` (0: nobody knows)."""
+        untold = self.after is None and 0 < first < self.seen
+        return self if untold == self.untold else replace(self, untold=untold)
 
 
 @dataclass(frozen=True)
@@ -131,15 +138,23 @@ class Cause:
         return tuple(host for wave in self.all_waves if wave.state == "new" for host in wave.hosts)
 
     def on(self, hosts: Collection[str]) -> Cause:
-        """The same cause, on these of its hosts alone."""
+        """The same cause, on these of its hosts alone; its plays are limited to them."""
         waves = tuple(replace(wave, hosts=left) for wave in self.all_waves
                       if (left := tuple(host for host in wave.hosts if host in hosts)))
         states = {wave.state for wave in waves}
-        return replace(self, hosts=tuple(host for host in self.hosts if host in hosts), waves=waves,
+        own = tuple(host for host in self.hosts if host in hosts)
+        remedy, commands = limited(self.remedy, self.commands, own) if self.commands and own else (
+            self.remedy, self.commands)
+        return replace(self, hosts=own, waves=waves, remedy=remedy, commands=commands,
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether nobody could ever look: it counts, and nothing was found. What was known once is told as a cause."""
+        return self.outcome == "unknown" and self.severity == "low"
 
     @property
     def counts(self) -> bool:

@@ -16,7 +16,8 @@ from .own_command import own_command
 if TYPE_CHECKING:
     from .store import Store
 
-__all__ = ["KEY", "PRESENCE", "check", "fact", "group", "host", "me", "near", "never_answered", "no_values", "waivable"]
+__all__ = ["KEY", "PRESENCE", "check", "fact", "group", "host", "known_from", "me", "near", "never_answered",
+           "no_values", "waivable"]
 
 _LISTED = 10
 #: Of two names that are one but for a slip, so much is alike; driver.flavour and driver.version have less in common.
@@ -115,6 +116,11 @@ def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
     return (f"{KEY} says who the box is; no other machine ever had this name, so it has no history.\nWhat is said of "
             f"it, and since when: {own_command('drift --host {host} --fact {fact}', host=on, fact=KEY)}; what it "
             f"means: tunecheck explain {KEY}")
+
+
+def known_from(store: Store, name: str) -> int:
+    """The audit since which the host is known; 0: none."""
+    return min((span.since.seen for span in store.presence(name) if span.fact == "host.answer"), default=0)
 
 
 def never_answered(store: Store, on: str) -> str:

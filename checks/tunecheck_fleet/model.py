@@ -7,9 +7,10 @@ from dataclasses import field
 from typing import Any, Literal
 
 from tunecheck.model.command import Command
-from tunecheck.util.at_first_use import dataclass
+from tunecheck.util.at_first_use import dataclass, regex
 
-__all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status"]
+__all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status",
+           "subject_key"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
 #: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
@@ -58,6 +59,16 @@ class Incident:
     gpu: str = ""
 
 
+_NUMBERED = regex(r"GPU\d+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
+
+
+def subject_key(subject: str) -> str:
+    """What a subject is found again by: of "GPU6 0000:d1:00.0" the address. A GPU that is lost, or comes, gives the
+    ones behind it another number, and what is said of them is the same as before."""
+    numbered = _NUMBERED.fullmatch(subject)
+    return f"GPU {numbered[1]}" if numbered else subject
+
+
 @dataclass(frozen=True)
 class Problem:
     """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1. ``code`` is empty where it
@@ -81,6 +92,11 @@ class Problem:
         """What it is about, one by one: a finding on "GPU0 0000:01:00.0, GPU1 0000:02:00.0" is one on each, and since
         when is a matter of each."""
         return tuple(dict.fromkeys(self.subject.split(", ")))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Its subjects, a GPU by its address alone: see subject_key."""
+        return tuple(dict.fromkeys(map(subject_key, self.subjects)))
 
     def plain(self) -> dict[str, Any]:
         """As dataclasses.asdict, which copies whatever is inside and takes ten times as long."""

@@ -20,6 +20,7 @@ from tunecheck.model.command import Command, limited
 from tunecheck.model.finding import Finding, Remedy
 from tunecheck.parsers.text import secrets
 from tunecheck.parsers.text.incidents import MOST as MOST_INCIDENTS
+from tunecheck.report.not_given import tells_most
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.errors.from_log import only_log_incomplete
@@ -40,6 +41,7 @@ _OWN = ("judged by the spec that the box itself sent, which proves nothing: the 
 _WHOLE_LOG = "kernel-log-complete"
 _NO_REMEDY = Remedy("")
 _BAD = ("fail", "warn", "unknown")
+_PATH = re.compile(r"[\w ./:=*-]+")
 _LINE, _MANY, _REASON = 2000, 500, 500
 #: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
 _MOST, _LARGE, _FACTS = 4 << 20, 1 << 20, 1 << 20
@@ -80,7 +82,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
         return Seen(answer.host, answer.group, "garbled", f"not a usable snapshot: more than {_FACTS >> 20} MiB of "
                     "facts; no box has so many")
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
-    findings, why = _judged(stored, spec)
+    case, why = _case(stored, spec)
+    findings = judge(case, "preflight")
     code = "other-spec"
     if pushed and spec is None:
         code, why = "sent-spec", _OWN
@@ -88,7 +91,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
     # All ports of a box have the same one.
     remedy_texts = cache(lambda remedy: _for_control_node(remedy, answer.host))
-    problems = tuple(_problem(finding, hidden, remedy_texts(finding.remedy or _NO_REMEDY)) for finding in bad[:_MANY])
+    problems = tuple(_problem(finding, hidden, remedy_texts(finding.remedy or _missing(case, finding)))
+                     for finding in bad[:_MANY])
     dark = untold(findings) | {finding.id for finding in bad[_MANY:]}
     reasons = {check: (_line(secrets.mask(each.text) if hidden else each.text, _REASON),
                        _line(remedy_texts(each.remedy or _NO_REMEDY)[1], _REASON))
@@ -136,8 +140,8 @@ def _by_class(flat: Flat, fleet_key: bytes | None
     return known, volatile, unknown, hidden
 
 
-def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
-    """The findings, and why they are not by the spec that was asked for."""
+def _case(stored: Stored, spec: Frozen | None) -> tuple[Case, str]:
+    """What is judged, and why it is not by the spec that was asked for."""
     why = ""
     try:
         frozen = stored.judged_with(spec)
@@ -146,7 +150,14 @@ def _judged(stored: Stored, spec: Frozen | None) -> tuple[list[Finding], str]:
         how = "by the box's own specification" if frozen else "without a specification"
         why = (f"judged {how}: the inventory's names other accelerators than this snapshot is about; correct "
                "accelerators.pci_ids there, or provision the box with it first")
-    return judge(Case(stored.snapshot, frozen), "preflight"), why
+    return Case(stored.snapshot, frozen), why
+
+
+def _missing(case: Case, finding: Finding) -> Remedy:
+    """What to add where a check found its text missing and has no other way. The source stands in the answer, which is
+    a stranger's: with more in it than a path has, it becomes no command."""
+    command = tells_most(case, [finding]) if finding.evidence and _PATH.fullmatch(finding.evidence[0]) else ""
+    return Remedy(f"add: {command}") if command else _NO_REMEDY
 
 
 def _once(findings: list[Finding]) -> list[Finding]:

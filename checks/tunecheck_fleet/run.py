@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,16 @@ class Source:
     folder: Folder | None = None
     options: Options | None = None
 
+    @cached_property
+    def listed(self) -> dict[str, Any]:
+        """What the inventory says: it is asked once, which takes seconds."""
+        from tunecheck.spec.inventory import listing
+
+        from .collect.inventory import absolute, limit_of
+
+        assert self.inventory is not None
+        return listing(absolute(self.inventory), limit_of(self.limit))
+
     @property
     def scope(self) -> str:
         """Which hosts these are, in words. Of paths the absolute one: who types another spelling, or the same one in
@@ -62,13 +73,12 @@ class Source:
         if self.inventory is None:
             assert self.folder is not None
             return self.folder.asked(), {}
-        from tunecheck.spec.inventory import listing, variables_of
+        from tunecheck.spec.inventory import variables_of
 
-        from .collect.inventory import absolute, asked_of, limit_of
+        from .collect.inventory import asked_of
 
-        listed = listing(absolute(self.inventory), limit_of(self.limit))
-        asked = asked_of(listed, self.inventory, self.limit)
-        variables = variables_of(listed)
+        asked = asked_of(self.listed, self.inventory, self.limit)
+        variables = variables_of(self.listed)
         return asked, {host: {name: variables[host][name] for name in _SPEC if name in variables[host]}
                        for host, _ in asked}
 
@@ -107,6 +117,15 @@ class Done:
     new: int = 0
     whole: bool = False
     notes: tuple[str, ...] = ()
+
+
+def check(store: Store, source: Source, gone: Collection[str], options: JudgeOptions) -> None:
+    """Refuse what audit() would refuse with this history, before it records anything."""
+    from .key import fleet_key
+
+    source, _ = _with_absent(store, source, gone)
+    fleet_key(store)
+    options.check(store, {host for host, _ in source.asked()[0]})
 
 
 def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[str, Any]]], Mapping[str, Frozen]],

@@ -41,6 +41,8 @@ _DECLARED_FOR = ("site.yml", "provision.yml", "handoff.yml")
 _TAGS = {"acs", "cmdline", "driver", "governor", "gpu", "inference", "install", "modules", "preflight", "runtime",
          "snapshot"}
 _OF_ANSIBLE = {"all", "always", "never", "tagged", "untagged"}
+#: textwrap breaks at white space of ASCII alone.
+_NO_BREAK = "\u00a0"
 _UNDO = "ansible-playbook playbooks/rollback.yml"
 
 
@@ -302,9 +304,8 @@ class CallbackModule(CallbackBase):
             # As a whole: the way out stands at its end.
             lines.append(f"  refused: {' '.join(box.refused.split())}")
         given = "".join(f" -i {shlex.quote(_shorter(each))}" for each in context.CLIARGS.get("inventory") or ())
-        # A line that does not fit would be broken, and could not be pasted.
-        undo = f"  undo it later: {_UNDO}{given} -l {name}"
-        lines.append(undo if len(undo) <= 80 else f"  undo it later: {_UNDO} -l {name} and your -i")
+        # It is there to be copied, so it is broken nowhere, however long the inventory's path is.
+        lines.append("  undo it later: " + f"{_UNDO}{given} -l {name}".replace(" ", _NO_BREAK))
         if self._unfinished:
             lines.append(f"  not complete: {self._unfinished}")
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
@@ -341,4 +342,4 @@ class CallbackModule(CallbackBase):
             indent = " " * (len(line) - len(line.lstrip()) + 2)
             for part in textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False,
                                       break_long_words=False):
-                self._display.display(part)
+                self._display.display(part.replace(_NO_BREAK, " "))

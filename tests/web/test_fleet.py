@@ -31,7 +31,7 @@ def test_it_opens_offline_and_in_silence(show: Show, screenshots: Path, scheme: 
     assert page.locator("#verdict").inner_text().split()[:3] == ["DRIFT", "4", "causes"]
     assert _hosts(page) == ["gpu001", "gpu002", "gpu003", "gpu005", "gpu007", "gpu008", "gpu004", "gpu006"]
     cells = page.locator("#grid tbody tr:first-child > *").all_inner_texts()
-    assert cells[:6] == ["gpu001", "h100-a", "answered", "3", "ok", "fail"]
+    assert cells[:7] == ["gpu001", "h100-a", "answered", "3", "", "ok", "fail"]
     assert page.locator("#causes > .cause").count() == 4 and page.locator("#rest .cause").count() == 4
     assert page.locator(".bar").count() == 40
     page.screenshot(path=screenshots / f"fleet-{scheme}.png", full_page=True)
@@ -44,12 +44,13 @@ def test_a_lost_gpu_is_one_entry_and_every_fact_of_it_is_found(show: Show) -> No
             for fact, (before, value) in facts.items()]
     shown = show(html(report(hosts=(row(), row("gpu002")), causes=(*lost, cause()))))
     page = shown.page
-    assert page.locator("#causes > .cause > summary .what b").all_inner_texts() == ["gpu.count", "kernel.cmdline.iommu"]
+    assert page.locator("#causes > .cause > summary .what b").all_inner_texts() == [
+        "1 GPU fewer (7 of 8)", "kernel.cmdline.iommu"]
     assert page.locator("#verdict").inner_text().split()[:3] == ["DRIFT", "2", "causes"]
     page.fill("#text", "gpu_width")
     page.locator("#cause-0 > summary").click()
     inner = page.locator("#cause-0 details.list")
-    assert inner.locator("> summary").inner_text() == "2 more facts of the same audit: 1 GPU fewer"
+    assert inner.locator("> summary").inner_text() == "2 more facts of the same audit"
     inner.locator("> summary").click()
     assert inner.locator(".cause:visible .what b").all_inner_texts() == ["pcie.gpu_width"]
     page.goto(shown.url + "#cause-1")
@@ -81,6 +82,26 @@ def test_a_host_opens_its_report_and_back(show: Show, screenshots: Path) -> None
     assert "nvidia-smi timed out" in page.locator("#box").inner_text()
     assert page.locator("#box .drifts code").all_inner_texts()[-1] == "gpu.power"
     assert shown.complaints == []
+
+
+def test_a_host_has_a_heading_with_its_count_for_each_kind(show: Show) -> None:
+    """With what an entry brought inside it, as everywhere else."""
+    lost = [cause(authority="majority", fact=fact, hosts=("gpu001",), before=8, value=7)
+            for fact in ("gpu.count", "pcie.gpus")]
+    blind = [cause(fact=f"check-{number}", severity="low", outcome="unknown", before=None, text="cannot be read",
+                   hosts=("gpu001", "gpu002")) for number in range(3)]
+    stands = cause(fact="kernel-taint", outcome="warn", severity="medium", standing=True, hosts=("gpu001",))
+    page = show(html(report(hosts=(row(), row("gpu002")), causes=(cause(), *lost, *blind, stands)))).page
+    grid = {cells[0]: cells[3:5] for cells in (
+        each.locator("> *").all_inner_texts() for each in page.locator("#grid tbody tr").all())}
+    assert grid["gpu002"] == ["1", "3"]
+    page.locator("#grid a", has_text="gpu001").click()
+    page.wait_for_selector("#box h1")
+    headings = page.locator("#box h2").all_inner_texts()
+    assert headings[0] == f"Drift {grid['gpu001'][0]}" and headings[1:3] == ["Could not be judged 3", "Standing 1"]
+    listed = [page.locator("#box section", has_text=word).last.locator("> ul > li").count()
+              for word in ("Could not be judged", "Standing")]
+    assert listed == [3, 1]
 
 
 def test_a_silent_host_is_not_shown_as_good(show: Show) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,18 @@ _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("
 _SHAPES = {"-switch": "below one switch", "-switches": "below several switches", "-direct": "on root ports"}
 
 
+#: Where it is said which profile fits.
+_FITS = "roles/box_spec/README.md"
+#: What to write first, why behind it: so begins each reason of ``Draft.change``.
+_COUNT = "how many cards must be there"
+
+
 @dataclass(frozen=True)
 class Draft:
-    """A drafted inventory. ``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to why the
-    value is a guess; ``observations`` are sentences about the box; ``driver`` is the version that is loaded, empty
-    where none is, or where what the host says is no version: it goes into a file."""
+    """A drafted inventory. ``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to what is to
+    be written there, and why the value is a guess; ``observations`` are sentences about the box; ``driver`` is the
+    version that is loaded, empty where none is, or where what the host says is no version: it goes into a file.
+    ``contradictions`` are sentences about what runs now and contradicts this draft."""
 
     name: str
     named: bool
@@ -37,6 +44,7 @@ class Draft:
     change: dict[str, str] = field(default_factory=dict)
     observations: tuple[str, ...] = ()
     driver: str = ""
+    contradictions: tuple[str, ...] = ()
 
 
 def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
@@ -48,8 +56,9 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
     driver = (snapshot.host.driver.version.value if snapshot.host else None) or ""
-    return Draft(name or (own if known else "box1"), known, spec, change, tuple(_observations(snapshot)),
-                 driver if _VERSION.fullmatch(driver) else "")
+    called = name or (own if known else "box1")
+    return Draft(called, known, spec, change, tuple(_observations(snapshot)),
+                 driver if _VERSION.fullmatch(driver) else "", tuple(_contradictions(snapshot, called, spec)))
 
 
 def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
@@ -58,10 +67,10 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     devices = topology.devices
     if not devices:
         why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
-        change["profile"] = f"{why}; which profile fits: roles/box_spec/README.md"
+        change["profile"] = f"choose one: {', '.join(_choice(snapshot))}; which one fits: {_FITS}; {why}"
         count, _, guess = _counted(snapshot)
         if guess or not count:
-            change["accelerators.count"] = guess or f"{why}; how many cards must be there?"
+            change["accelerators.count"] = guess or f"{_COUNT}; {why}"
         return {"profile": None, "count": count or 1}
     ids = sorted({device.ids for device in devices})
     made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
@@ -69,15 +78,15 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
         shape = _shape(topology)
         by_nvlink = _by_nvlink(snapshot)
         made["profile"] = "h200-hgx" if by_nvlink else f"rtx-pro-6000{shape}"
-        change["profile"] = (f"no profile is made for {', '.join(ids)}; the one here fits "
-                             f"{'boards joined by NVLink' if by_nvlink else f'cards {_SHAPES[shape]}'}")
+        fits = "boards joined by NVLink" if by_nvlink else f"cards {_SHAPES[shape]}"
+        change["profile"] = f"keep this one or choose one: {_FITS}; it fits {fits}, none is made for {', '.join(ids)}"
         made["pci_ids"] = ids
         made["link_width"] = None
     if made["profile"].endswith(tuple(_SHAPES)) and _unshaped(topology):
-        change.setdefault("profile", "not read: how the cards are joined; see -direct, -switch, -switches in "
-                          "roles/box_spec/README.md")
+        change.setdefault("profile", f"choose the ending -direct, -switch or -switches: {_FITS}; how the cards are "
+                          "joined was not read")
     if topology.doubt or topology.unidentified:
-        change["accelerators.count"] = "not every PCI device could be read; is this how many cards there are?"
+        change["accelerators.count"] = f"{_COUNT}; not every PCI device could be read"
     if _judges_relation(made["profile"]):
         made |= _relation(topology, made["profile"], change)
     return made
@@ -112,8 +121,8 @@ def _counted(snapshot: Snapshot) -> tuple[int, str, str]:
     count, source, whole = counts[0]
     others = [f"{other} {number}" for number, other, _ in counts if number != count]
     if others:
-        return count, source, f"{source} names {count}, {others[0]}; how many cards must be there?"
-    return count, source, "" if whole else f"{source} lists {count}; is this how many cards there are?"
+        return count, source, f"{_COUNT}; {source} names {count}, {others[0]}"
+    return count, source, "" if whole else f"{_COUNT}; {source} lists {count}, and nothing shows that this is all"
 
 
 def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
@@ -129,6 +138,14 @@ def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
     if len(real) < 2:
         return real[0] if real else None
     return _ending(real, _shape(snapshot.topology))
+
+
+def _choice(snapshot: Snapshot) -> list[str]:
+    """Return the profiles that may fit a box of which no board is known."""
+    from ..spec.profile_files import names
+
+    joined = [name for name in names() if name.endswith("-hgx")] if _by_nvlink(snapshot) else []
+    return joined or list(names())
 
 
 def _by_nvlink(snapshot: Snapshot) -> bool:
@@ -168,7 +185,8 @@ def _relation(topology: Topology, profile: str, change: dict[str, str]) -> dict[
     if not words:
         return {"relation": None} if profile.endswith("-switch") else {}
     if None in words:
-        change["accelerators.relation"] = "the PCI tree does not tell how the cards are joined; null: not judged"
+        change["accelerators.relation"] = ("the farthest relation of two cards (PIX, PXB, PHB, NODE, SYS), or null, "
+                                            "which judges none; the PCI tree does not tell it")
         return {"relation": None}
     worst = max((word for word in words if word), key=RELATIONS.index)
     for inside in ("PXB", "NODE"):
@@ -177,7 +195,8 @@ def _relation(topology: Topology, profile: str, change: dict[str, str]) -> dict[
         if len(groups) > 1 and (even or profile.endswith("-switches")) and not profile.endswith("-switch"):
             if not even:
                 sizes = ", ".join(str(len(group)) for group in groups)
-                change["accelerators.groups"] = f"{sizes} cards: one missing? Else profile -direct, relation: {worst}"
+                change["accelerators.groups"] = (f"the size that each group must have where a card is missing; else "
+                                                 f"profile -direct and relation: {worst}; found groups of {sizes}")
             within_groups = [_word(topology, a, b) for group in groups for a, b in combinations(group, 2)]
             return {"groups": {"size": len(groups[0]) if even else None,
                                "inside": max(within_groups, key=RELATIONS.index), "across": worst}}
@@ -194,6 +213,25 @@ def _word(topology: Topology, a: int, b: int) -> str:
 
 def _within(word: str | None, worst: str) -> bool:
     return word is not None and within(word, worst)
+
+
+def _contradictions(snapshot: Snapshot, name: str, spec: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each kernel parameter of the draft that the running command line contradicts, by the rule of
+    the check cmdline-conflict. A draft without a profile asks for none."""
+    from ..rules.boot import cmdline_conflict
+    from ..rules.context import Case
+    from ..spec import build
+
+    if snapshot.host is None or spec["profile"] is None:
+        return
+    rivals: dict[str, list[str]] = {}
+    for finding in cmdline_conflict.judge(Case(snapshot, build(name, spec))):
+        if finding.code in cmdline_conflict.CODES:
+            rivals.setdefault(finding.subject, []).append(finding.observed)
+    for declared, words in rivals.items():
+        verb, them = ("contradict", "them") if len(words) > 1 else ("contradicts", "it")
+        yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile: remove {them} "
+               f"by hand first, site.yml refuses beside {them}")
 
 
 def _observations(snapshot: Snapshot) -> list[str]:
@@ -246,6 +284,6 @@ def _engines(host: HostFacts) -> str:
     return ", ".join(name for name, packages in _ENGINES if there & set(packages)) or "none"
 
 
-def plain(text: str) -> str:
-    """Return the text as one line of printable ASCII of at most 120 characters, for a comment in YAML."""
-    return re.sub(r"[^\x20-\x7e]", "?", text)[:120].strip()
+def plain(text: str, most: int = 120) -> str:
+    """Return the text as one line of printable ASCII of at most so many characters, for a comment in YAML."""
+    return re.sub(r"[^\x20-\x7e]", "?", text)[:most].strip()

@@ -13,6 +13,8 @@ __all__ = ["Login", "files"]
 
 #: An example for the commented line, where no driver is loaded.
 _EXAMPLE = "595.71.05"
+#: Characters behind a value that is a guess: the names of all profiles are among them.
+_LONGEST = 320
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ def _group(draft: Draft) -> str:
              "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
              "  # driver:", f'  #   version: "{draft.driver or _EXAMPLE}"   # '
-             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release; "
-             "source: nvidia installs it",
+             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release",
+             "  #   source: nvidia         # installs it",
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
     return "\n".join(lines)
 
@@ -67,7 +69,7 @@ def _yaml(values: dict[str, Any], change: dict[str, str], above: str, indent: in
     lines = []
     for key, value in values.items():
         path = f"{above}{key}"
-        why = f"   # CHANGE: {plain(change[path])}" if path in change else ""
+        why = f"   # CHANGE: {plain(change[path], _LONGEST)}" if path in change else ""
         if isinstance(value, dict) and key != "groups":
             lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, change, f"{path}.", indent + 2)]
         else:

@@ -11,6 +11,7 @@ import click
 from ..errors import CONTROL_NODE, Misuse, UsageError
 from ..util.durations import seconds
 from .fleet_verbs import fleet_installed, fleet_part
+from .unread_input import from_option
 
 if TYPE_CHECKING:
     from ..app.draft import Draft
@@ -28,7 +29,7 @@ _COLUMNS = 79
 
 @click.command()
 @click.argument("target", metavar="[USER@]HOST", required=False)
-@click.option("--from", "source", metavar="PATH", help="Read no box but a recording, a snapshot or pasted outputs.")
+@from_option("PATH", "Read no box but a recording, a snapshot or pasted outputs.")
 @click.option("--name", metavar="NAME", help="What reports call the box; default: its own host name.")
 @click.option("-o", "--output", metavar="DIR", help="The inventory's new directory; default: inventory/NAME.")
 @click.option("--timeout", metavar="TIME", default="3m", show_default=True, help="How long HOST may take to answer.")
@@ -157,5 +158,6 @@ def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
     shown = f"profile {profile}" if profile else "without a profile yet"
     where = "" if fleet_installed() else f"\n  not here, where it cannot run; {CONTROL_NODE}"
     return "\n".join([f"{folder}: an inventory for {draft.name}, {shown}",
-                      *(f"  {line}" for line in draft.observations), *todo,
+                      *(f"  {line}" for line in draft.observations), *draft.contradictions, *todo,
+                      f"a second box: a line in {folder}/hosts.yml; another kind: docs/rollout.md",
                       f"next: {'complete them, then: ' if marked else ''}tunecheck spec show -i {folder}{where}"])

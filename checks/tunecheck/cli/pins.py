@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .unread_input import from_option
+
 if TYPE_CHECKING:
     from ..facts.pins import Difference, Pins
 
@@ -17,8 +19,7 @@ _UNKNOWN = 3
 
 @click.command()
 @click.option("--spec", "spec_file", metavar="FILE", help="Pin this spec, not /etc/tunecheck/spec.json.")
-@click.option("--from", "source", metavar="PATH",
-              help="The pins in a recording, a snapshot, a bug report or a folder of command outputs.")
+@from_option("PATH", "The pins in a recording, a snapshot, a bug report or a folder of command outputs.")
 @click.option("--diff", "other", metavar="LOCK", help="Print what differs from this lock file, not the pins.")
 @click.option("--json", "json_to", default="-", metavar="FILE", help="Write to FILE, not to standard output.")
 def pins(spec_file: str | None, source: str | None, other: str | None, json_to: str) -> None:

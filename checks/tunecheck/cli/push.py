@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .unread_input import from_option
+
 __all__ = ["push"]
 
 _HERE = "/var/lib/tunecheck"
@@ -20,7 +22,7 @@ _HERE = "/var/lib/tunecheck"
               help=f"Where it is left for a pull; default: {_HERE}/snapshot.json.")
 @click.option("--spool", default=f"{_HERE}/spool", metavar="DIR",
               help=f"What the receiver has not taken yet; default: {_HERE}/spool.")
-@click.option("--from", "source", metavar="FILE", help="Send this snapshot, and make none.")
+@from_option("FILE", "Send this snapshot, and make none.")
 def push(url: str | None, token_file: str | None, ca: str | None, cert: str | None, key: str | None, deadline: str,
          place: str, spool: str, source: str | None) -> None:
     """Leave a snapshot in /var/lib/tunecheck, where an audit finds it; with --to, send it.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import Misuse, UsageError
+from .unread_input import from_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +80,7 @@ def _shown(found: Loaded) -> str:
 @recipe.command()
 @click.argument("which", metavar="[ID|FILE]...", nargs=-1)
 @click.option("--lock", "lock_file", metavar="FILE", help="Its lock, if not beside it; for one recipe.")
-@click.option("--from", "source", metavar="PATH", help="Also judge for the box of this recording or snapshot.")
+@from_option("PATH", "Also judge for the box of this recording or snapshot.")
 @click.option("--live", is_flag=True, help="Also judge for this machine.")
 @click.option("--ask-image", "engine", is_flag=False, flag_value="podman", type=click.Choice(["podman", "docker"]),
               metavar="[ENGINE]", help="Also ask the pinned image which words its engine takes; podman by default.")

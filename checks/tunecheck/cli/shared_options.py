@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import click
 
+from .unread_input import from_option
+
 __all__ = ["HISTORY", "REPORTS", "options", "trial_options"]
 
 #: What every verb that ends in a report takes.
@@ -28,8 +30,8 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--since", metavar="PATH",
                      help="Show counters as differences to an earlier recording or snapshot of the same host."),
         click.option("--record", metavar="FILE", help="Also keep what was read, without names, for --from."),
-        click.option("--from", "source", metavar="PATH", help="Judge a recording, a snapshot, a bug report, or a file "
-                     "or folder of command outputs (- for standard input), not this machine."),
+        from_option("PATH", "Judge a recording, a snapshot, a bug report, or a file or folder of command outputs (- "
+                    "for standard input), not this machine."),
         *REPORTS,
     ):
         command = option(command)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
+from .unread_input import from_option
+
 __all__ = ["snapshot"]
 
 
 @click.command()
 @click.option("--spec", "spec_file", metavar="FILE", help="Read what this spec asks for, not /etc/tunecheck/spec.json.")
 @click.option("--json", "json_to", default="-", metavar="FILE", help="Write to FILE, not to standard output.")
-@click.option("--from", "source", metavar="PATH",
-              help="The facts in a recording, a bug report or a folder of command outputs.")
+@from_option("PATH", "The facts in a recording, a bug report or a folder of command outputs.")
 def snapshot(spec_file: str | None, json_to: str, source: str | None) -> None:
     """Write every fact as JSON, unjudged. --from takes it again.
 

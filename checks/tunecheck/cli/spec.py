@@ -67,7 +67,8 @@ def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None
         return
     click.echo("\n\n".join(_lines(item, sources) for item in frozen))
     if not sources:
-        click.echo("\nI: from the inventory, P: from the profile, others: default. Why: --sources")
+        click.echo("\nI: from the inventory, P: from the profile, others: default. Why: --sources\n"
+                   "null, leave: no value is asked of the box")
 
 
 @spec.command()

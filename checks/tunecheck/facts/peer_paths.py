@@ -32,8 +32,9 @@ class PairPath:
     """The way between two accelerators. ``hops`` go from a to b, ``links`` are the links between them (with a redirect
     also those up to the root port), ``slowest`` is one of these. ``redirectors`` are the ports that send peer traffic
     up (ACS); ``mps`` is the smallest along the way in bytes. Rates are in GB/s of payload, one way and both ways
-    together. ``reason`` says why a rate is None, or why it is only an upper bound. ``latency_class``: switch, cascade,
-    root-complex, cross-socket, nvlink."""
+    together. ``reason`` says why a rate is None, or why it is only an upper bound; ``unseen``, where one way has a
+    figure, why both ways together have none. ``latency_class``: switch, cascade, root-complex, cross-socket,
+    nvlink."""
 
     pair: Pair
     hops: tuple[Device, ...]
@@ -45,6 +46,7 @@ class PairPath:
     two_way: float | None
     latency_class: str | None
     reason: str | None
+    unseen: str = ""
 
     @property
     def slow_now(self) -> str:
@@ -101,8 +103,8 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
     one_way = round(rate, 1) if rate is not None and mps else None
     blind = [port for port in ports if not port.acs.known]
     two_way = None if one_way is None or blind else one_way if hairpin else round(2 * (rate or 0), 1)
-    reasons = [*_unknown(path, mps, whole),
-               *(f"whether {port.bdf} redirects peer traffic is not known ({port.acs.reason})" for port in blind[:1])]
+    unseen = f"ACS of {blind[0].bdf} is not known: {blind[0].acs.reason}" if blind else ""
+    reasons = [*_unknown(path, mps, whole), *([unseen] if unseen and one_way is None else [])]
     if one_way is None and any(hop.express.absence is Absence.NOT_IN_IMPORT for hop in path.hops):
         del reasons[1:]     # one text tells all of it
     if one_way is not None and hairpin:
@@ -114,13 +116,13 @@ def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
     if one_way is not None and path.slow_now:
         reasons.append(path.slow_now)
     return replace(path, slowest=slowest, mps=mps, one_way=one_way, two_way=two_way,
-                   reason="; ".join(reasons) or None)
+                   reason="; ".join(reasons) or None, unseen=unseen if one_way is not None else "")
 
 
 def _unknown(path: PairPath, mps: int | None, whole: bool) -> Iterator[str]:
     """Yield why there is no figure: an MPS, or the speed or width of a link, is not known."""
     if mps is None:
-        yield next(f"the MPS of {hop.bdf} is not known ({_why(hop)})" for hop in path.hops
+        yield next(f"the MPS of {hop.bdf} is not known: {_why(hop)}" for hop in path.hops
                    if not (hop.express.value and hop.express.value.payload))
     if not whole:
         yield next((f"speed or width of the link {link.name} is not known" for link in path.links

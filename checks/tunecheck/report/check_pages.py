@@ -12,7 +12,7 @@ from ..parsers.containers.variable_words import VARIABLES, variable_of
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
-from .fleet_words import FLEET_WORDS
+from .fleet_words import EVENT_WORDS
 from .sentences import check_of_sentence
 from .terms import NAMES, numbered, term
 
@@ -72,12 +72,15 @@ def asked_for(words: Sequence[str]) -> list[str]:
             break
     if left and (not found or (len(found) < 2 and (term(whole) or check_of_sentence(whole)))):
         return [whole]
+    if not left and len(found) > 1 and " ".join(found) == whole and check_of_sentence(whole):
+        return [whole]      # RmInitAdapter failed: a message of two words that have pages, too
     return list(dict.fromkeys([*found, " ".join(left)] if left else found))
 
 
 def _is_name(name: str) -> bool:
     """Return whether it is one name that has a page, and nothing else stands behind it."""
-    known = term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
+    # A name of an event is one by itself: "kernel panic" is not about "kernel".
+    known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     return bool(name in BY_ID or known or _fact(name) or _code(name) or variable_of(name))
 
 
@@ -93,7 +96,9 @@ def page(check: str) -> str:
     ids = [check.id for check in CHECKS]
     if check not in ids:
         if text := term(check) or _fact(check) or _code(check) or _variable(check):
-            also = _meanings(check.lower()) if check.upper() in FLEET_WORDS else ""
+            # What a report says in a word comes first, also where a code has the same name.
+            code = check.strip().lower()
+            also = _meanings(code) if term(check) and code not in COMMON else ""
             return f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
         if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
             return page(judge)

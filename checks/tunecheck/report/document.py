@@ -88,7 +88,8 @@ def _path(path: PairPath) -> dict[str, Any]:
     return {"hops": [_hop(path, hop) for hop in path.hops],
             "slowest": {"link": slowest.name, "gen": slowest.load_gen, "width": slowest.width} if slowest else None,
             "redirectors": list(path.redirectors), "mps": path.mps, "one_way_gb_s": path.one_way,
-            "two_way_gb_s": path.two_way, "latency_class": path.latency_class, "reason": path.reason}
+            "two_way_gb_s": path.two_way, "latency_class": path.latency_class,
+            "reason": "; ".join(filter(None, (path.unseen, path.reason))) or None}
 
 
 def _hop(path: PairPath, hop: Device) -> dict[str, Any]:

@@ -1,8 +1,12 @@
-"""Words of the fleet's report that `tunecheck explain` knows: PARTIAL, INCOMPLETE, SPLIT and others."""
+"""Words of the fleet's report that `tunecheck explain` knows: PARTIAL, INCOMPLETE, SPLIT and others; and the names of
+what happened (tunecheck_fleet/events/folds.py). What is a technical term too (ACS, ECC, MIG, firmware) has that
+page."""
 
 from __future__ import annotations
 
-__all__ = ["FLEET_WORDS"]
+import re
+
+__all__ = ["EVENT_WORDS", "FLEET_WORDS", "event_name"]
 
 _ALL = "All words of the report: docs/fleet-outputs.md."
 #: Word -> (in words, what to do or to know, no check to read on).
@@ -49,3 +53,44 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
                  "It is no drift."),
     "FLAPPING": ("a value that changes back and forth from audit to audit", "Look for two programs that set it."),
 }.items()}
+
+_GPUS = re.compile(r"\d+ GPUS? (FEWER|MORE|REPLACED)(?:, \d+ REPLACED)?")
+_BY_COUNT = {"FEWER": "GPU LOST", "MORE": "GPU ADDED", "REPLACED": "GPU REPLACED"}
+_WHOLE = "The causes that it brought stand in the same entry, with one id; `tunecheck fleet -v` shows each below it."
+#: Name -> (in words, what to do or to know, the check to read on).
+EVENT_WORDS = {name: (f"an entry of the fleet's report (tunecheck audit, drift, fleet): {what}",
+                      f"{more} {_WHOLE}".strip(), check) for name, (what, more, check) in {
+    "CLONED IMAGE": ("two hosts say that they are one machine, or one has another machine's id",
+                     "Give the clone an id of its own (docs/fleet.md).", ""),
+    "GPU LOST": ("the host has fewer GPUs than before, or than most of its group",
+                 "Look in its kernel log for Xid 79 and \"fallen off the bus\"; where lspci does not list the board, "
+                 "at its seat and power. Facts that count GPUs change with it, and are right again with the GPU.",
+                 "accelerator-count"),
+    "GPU ADDED": ("the host has more GPUs than before, or than most of its group",
+                  "Where that is meant: tunecheck approve ID; and the number in the inventory (accelerators.count).",
+                  "accelerator-count"),
+    "GPU REPLACED": ("a GPU is gone, and one with another serial number (or UUID) is in its place",
+                     "A list that only got shorter is a lost GPU. Where it is meant: tunecheck approve ID. Where a "
+                     "board was before: tunecheck history --gpu SERIAL.", ""),
+    "KERNEL": ("another kernel runs", "Its modules and parameters changed with it.", "kernel-pending"),
+    "KERNEL PARAMETER": ("the kernel command line is another one, or not as the specification asks for", "",
+                         "cmdline-token"),
+    "DRIVER": ("another NVIDIA driver is loaded, or not the one that the specification asks for",
+               "What the command of that name does: tunecheck driver --help.", "driver-version"),
+    "PROCESSORS LOST": ("fewer processors are online than before, or than there are", "", "cpu-lost"),
+    "PROCESSOR FREQUENCY": ("the processors' frequency governor changed", "", "cpu-governor"),
+    "MEMORY": ("the amount of the host's memory changed", "A module may have failed: see the BMC's event log.", ""),
+    "POWER LIMIT": ("the power limit of GPUs changed", "", "gpu-power-limit"),
+    "LINK": ("a PCIe link has other lanes or another generation", "", "link-width"),
+    "ROW REMAP": ("rows of a GPU's memory wait to be replaced, or could not be", "", "gpu-recovery"),
+    "PERSISTENCE": ("the persistence mode of GPUs changed", "", "gpu-persistence"),
+    "NO KERNEL LOG": ("several checks could not be judged, as the kernel log was not read", "",
+                      "kernel-log-complete"),
+    "NO NVML": ("several checks could not be judged, as NVIDIA's driver did not answer", "", "nvml-answers"),
+}.items()}
+
+
+def event_name(words: str) -> str:
+    """"GPU LOST" for "1 GPU FEWER", which is how a report says how many; other words as they are."""
+    counted = _GPUS.fullmatch(words)
+    return _BY_COUNT[counted[1]] if counted else words

@@ -24,6 +24,8 @@ _SUBJECT = "\0"
 #: What needs attention names its subjects.
 _FROM = {"pass": 2, "skip": 2, "warn": 5, "unknown": 2, "fail": 5}
 _NAMED = 64
+#: So many characters of subjects leave room for what is wrong with them.
+_LONG_LIST = 40
 _KINDS = {"GPUs": regex(rf"GPU\d+(?: {_BDF})?"), "pairs": regex(r"GPU\d+-GPU\d+"),
           "links": regex(rf"{_BDF}-{_BDF}"), "PCI devices": regex(_BDF), "CPUs": regex(r"cpu\d+")}
 
@@ -113,9 +115,9 @@ def _fold(template: str, members: list[tuple[Finding, list[str]]], named: bool) 
     for start in (f"{_SUBJECT} has ", f"{_SUBJECT} is ", f"{_SUBJECT}: ", f"{_SUBJECT} "):
         if text.startswith(start) and None not in slots and _SUBJECT not in text[1:]:
             text = text.removeprefix(start) if start != f"{_SUBJECT} is " else text.removeprefix(f"{_SUBJECT} ")
-            return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+            return Fold(_of_all([finding.subject for finding in findings], text, named), findings)
     if None not in slots and _SUBJECT not in text:
-        return Fold(f"{_counted([finding.subject for finding in findings], named)}: {text}", findings)
+        return Fold(_of_all([finding.subject for finding in findings], text, named), findings)
     text = text.replace(_SUBJECT, findings[0].subject)
     others = [each for each in dict.fromkeys(finding.subject for finding in findings) if each != findings[0].subject]
     if not others:
@@ -141,6 +143,15 @@ def _range(values: tuple[str, ...]) -> str | None:
         ordered = sorted({each for found in numbers if found for each in found.groups() if each}, key=float)
         return f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
     return "/".join(different) if len(different) <= 3 and all(value[:2] == "0x" for value in different) else None
+
+
+def _of_all(subjects: list[str], text: str, named: bool) -> str:
+    """Return what is so of all the subjects. A long list of them stands behind what is wrong: in front of it, that
+    would begin in the second line of a terminal, where a short report has one."""
+    who, word = _counted(subjects, named), _word(subjects)
+    if not named or not word or len(who) <= _LONG_LIST:
+        return f"{who}: {text}"
+    return f"{len(subjects)} {word}: {text}: {_names(subjects)}"
 
 
 def _counted(subjects: list[str], named: bool) -> str:

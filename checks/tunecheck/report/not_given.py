@@ -15,7 +15,7 @@ from ..util.at_first_use import regex
 from ..util.text import some
 from .text_parts import counted, nothing_wrong
 
-__all__ = ["NotGiven", "calm_of_texts", "is_missing", "next_output", "not_given", "tells_most"]
+__all__ = ["NotGiven", "calm_of_texts", "is_missing", "kept", "not_given", "tells_most", "that_tell_most"]
 
 #: How many commands are named of those that would tell more.
 _NAMED = 3
@@ -25,12 +25,12 @@ _RECORD = "sudo tunecheck record"
 _PCI, _BYTES = "/sys/bus/pci/devices/", "sudo lspci -xxxx"
 
 
+#: The file that a command writes its output to by itself.
+_WRITES = regex(r">+ ?([^\s;&|]+)")
+#: What makes a chain: behind it a redirect would hold for the last command alone.
+_CHAIN = regex(r"&&|[|;>]")
 #: What a file for an output is not named by.
 _NO_NAME = regex(r"^(?:sudo|cat) +|[^A-Za-z0-9]+")
-#: What lists all GPUs.
-_LISTS = "nvidia-smi -q"
-#: A fix that is longer is not said again as the next step.
-_LONG = 100
 
 
 class NotGiven(NamedTuple):
@@ -73,13 +73,32 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
 def tells_most(case: Case, findings: Iterable[Finding]) -> str:
     """Return the one command whose output would tell most of what these findings leave open; "" where no text tells
     any of it."""
-    asked = Counter(command for finding in findings if is_missing(finding) and (command := _command(case, finding)))
-    return asked.most_common(1)[0][0] if asked else ""
+    return that_tell_most(case, findings)[0]
+
+
+def that_tell_most(case: Case, findings: Iterable[Finding]) -> tuple[str, list[Finding]]:
+    """Return that command, and the findings that lack its output."""
+    lack: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if is_missing(finding) and (command := _command(case, finding)):
+            lack.setdefault(command, []).append(finding)
+    return max(lack.items(), key=lambda each: len(each[1]), default=("", []))
 
 
 def _named(command: str) -> str:
     """Return a name for a file with the output of a command: "lspci-nnvvv.txt"."""
     return f"{_NO_NAME.sub('-', command).strip('-')}.txt"
+
+
+def kept(command: str) -> tuple[str, str]:
+    """Return the command as it is typed to keep its output in files, and those files: "it", "both files". One that
+    writes its own files, and a chain, stays as it is: a redirect at its end would leave the files before it empty."""
+    own = len(_WRITES.findall(command))
+    if own > 1:
+        return command, "both files" if own == 2 else f"all {own} files"
+    if own:
+        return command, "its file"
+    return (command, "its output") if _CHAIN.search(command) else (f"{command} > {_named(command)}", "it")
 
 
 def _command(case: Case, finding: Finding) -> str:
@@ -104,24 +123,3 @@ def calm_of_texts(case: Case, findings: Sequence[Finding], add: str = "") -> str
     from .posted import seen  # start-up time
 
     return nothing_wrong(findings, True, add, seen(case))
-
-
-def next_output(verb: str, case: Case, findings: Sequence[Finding], cut: bool) -> tuple[str, Sequence[str]]:
-    """Return the next step where texts show no fault, and the commands in it: what a finding asks to measure or to take
-    anew, else the output that tells most; "" where nothing is asked for. ``cut``: the list of GPUs is not whole."""
-    judge = f"tunecheck {verb} --from box/"
-    if cut:
-        ask = f"{_LISTS} > {_named(_LISTS)}"
-        return f"next: on the box: {ask}; put it into a folder box/ in place of the one that is cut; then: {judge}", (
-            ask, judge)
-    for finding in findings:
-        fix = finding.remedy
-        if finding.outcome == "unknown" and fix and len(fix.commands) == 1 and not fix.as_root:
-            command = fix.commands[0].shown
-            step = fix.text if len(fix.text) <= _LONG else f"on the box: {command} ({finding.id} says why)"
-            return f"next: {step}", (command,)
-    add = tells_most(case, findings)
-    if not add:
-        return "", ()
-    ask = f"{add} > {_named(add)}"
-    return f"next: on the box: {ask}; put it into a folder box/ with these texts; then: {judge}", (ask, judge)

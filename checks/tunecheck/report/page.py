@@ -4,6 +4,8 @@ headings, paragraphs, lists, tables, code. The browser gets the same blocks (htm
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Sequence
 
 from .style import NO_BREAK, Style, safe, wrap
 
@@ -14,6 +16,8 @@ TITLES = {"What": "What is checked", "Why": "Why it matters", "Wrong": "What you
 #: Wider lines are hard to read.
 _MOST = 100
 _MESSAGE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*: |$")
+#: A line that is nothing but a message.
+_ALONE = re.compile(r"`[a-z0-9]+(?:-[a-z0-9]+)*: [^`]*`")
 #: Programs whose commands in a page change something, so are copied: each with an argument. Root reads with some.
 _CHANGES = re.compile(r"(?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck)\b)|"
                       r"echo|ansible-playbook|pip|apt-mark|dnf|systemctl|modprobe|dkms|nvidia-ctk) ")
@@ -21,6 +25,10 @@ _CHANGES = re.compile(r"(?:sudo(?! (?:dmesg|journalctl|lspci|tunecheck)\b)|"
 _BESIDE = 6
 #: Between the cells of a row.
 _CELL = "\t"
+#: Of a table: columns in front of it and between its own.
+_INDENT, _GAP = 2, 2
+#: A cell of more lines is no column any more that an eye follows.
+_MOST_LINES = 5
 _ITEM = re.compile(r"(\s*)(?:[-*]|(\d+)\.) +(.*)")
 
 
@@ -31,7 +39,7 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     table: list[str] = []
     for kind, content in [*blocks(text), ("", "")]:
         if table and kind != "row":
-            lines += _table(table, width, style)
+            lines += _table([[_unbroken(cell) for cell in row.split(_CELL)] for row in table], width, style)
             table = []
         if kind == "title":
             title = _plain(f"{content}: {summary}" if summary else content)
@@ -55,16 +63,53 @@ def rendered(text: str, style: Style, summary: str = "") -> str:
     return "\n".join(_single(lines)) + "\n"
 
 
-def _table(rows: list[str], width: int, style: Style) -> list[str]:
-    """Return a table in columns where each of its rows fits into a line, else each row as a sentence."""
-    cells = [[safe(_plain(cell)) for cell in row.split(_CELL)] for row in rows]
-    if len({len(row) for row in cells}) == 1:
-        wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  " + "  ".join(f"{cell:<{size}}" for cell, size in zip(row, wide, strict=True)).rstrip()
-                 for row in cells]
-        if max(map(len, lines)) <= width:
-            return [_bold(lines[0], style), *lines[1:]]
-    return [line for row in rows for line in _prose(sentence_of(row), width, 4, own_line=False)]
+def _table(rows: Sequence[Sequence[str]], width: int, style: Style) -> list[str]:
+    """Return the lines of a table whose first row names the columns. Blanks that must not be broken are NO_BREAK."""
+    if len({len(row) for row in rows}) == 1 and (wide := _widths(rows, width - _INDENT)):
+        lines = [line for row in rows for line in _in_columns(row, wide)]
+        first = len(_in_columns(rows[0], wide))
+        if max(len(_in_columns(row, wide)) for row in rows) <= _MOST_LINES:
+            return [*(_bold(line, style) for line in lines[:first]), *lines[first:]]
+    return _row_by_row(rows, width)
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the columns' widths: the widest gives way first, and none breaks a word. [] where they do not fit."""
+    columns = list(zip(*rows, strict=True))
+    wide = [max(map(len, column)) for column in columns]
+    least = [max(len(word) for cell in column for word in (cell.split(" ") or [""])) for column in columns]
+    room -= _GAP * (len(columns) - 1)
+    while sum(wide) > room:
+        most = max((size for size, low in zip(wide, least, strict=True) if size > low), default=0)
+        if not most:
+            return []
+        at = next(at for at, (size, low) in enumerate(zip(wide, least, strict=True)) if size == most and size > low)
+        wide[at] -= 1
+    return wide
+
+
+def _in_columns(row: Sequence[str], wide: Sequence[int]) -> list[str]:
+    cells = [textwrap.wrap(cell, size, break_on_hyphens=False, break_long_words=False) or [""]
+             for cell, size in zip(row, wide, strict=True)]
+    return [(" " * _INDENT + (" " * _GAP).join(
+        f"{cell[at] if at < len(cell) else '':<{size}}" for cell, size in zip(cells, wide, strict=True))
+             ).rstrip().replace(NO_BREAK, " ") for at in range(max(map(len, cells)))]
+
+
+def _row_by_row(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return each row as its first cell, and below it one line for each other cell with the column's name."""
+    names, lines = rows[0], list[str]()
+    for row in rows[1:]:
+        lines += _filled(row[0], width, _INDENT)
+        for at, cell in enumerate(row[1:], 1):
+            lines += _filled(f"{names[at]}: {cell}" if at < len(names) else cell, width, 3 * _INDENT)
+    return lines
+
+
+def _filled(text: str, width: int, indent: int) -> list[str]:
+    return [line.replace(NO_BREAK, " ") for line in textwrap.wrap(
+        text, max(width, 20), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+        break_on_hyphens=False, break_long_words=False)]
 
 
 def sentence_of(row: str) -> str:
@@ -73,16 +118,21 @@ def sentence_of(row: str) -> str:
     return f"{first}: {'; '.join(others)}"
 
 
-def _prose(content: str, width: int, hang: int, own_line: bool = True) -> list[str]:
+def _unbroken(cell: str) -> str:
+    """Return a cell's text, in which no code is broken."""
+    return "".join(safe(part).replace(" ", NO_BREAK) if code else safe(part) for code, part in inline(cell))
+
+
+def _prose(content: str, width: int, hang: int) -> list[str]:
     """Return the lines of a paragraph. A command that changes something stands on a line of its own, without the
-    sentence's full stop: it is there to be copied (``own_line``: else it stays in its row of a table). Other code is
-    not broken where it fits into a line; where it does not fit, it has a line of its own, whole."""
+    sentence's full stop: it is there to be copied. Other code is not broken where it fits into a line; where it does
+    not fit, it has a line of its own, whole."""
     lines: list[str] = []
     words = ""
     for code, part in inline(content):
         fits = len(part) + hang + _BESIDE <= width
         message = not fits and _MESSAGE.match(part)      # is read, not copied, so it is prose
-        if code and not message and ((own_line and _CHANGES.match(part)) or (" " in part and not fits)):
+        if code and not message and (_CHANGES.match(part) or (" " in part and not fits)):
             lines += _reflowed(words.rstrip(" ("), width, hang if not lines else 0)
             lines.append(safe(f"      {part}"))
             words = ""
@@ -126,8 +176,10 @@ def blocks(text: str) -> list[tuple[str, str]]:
             found.append(("item", f"{item[2] + '.' if item[2] else '-'} {item[3]}"))
             fresh = False
         elif fresh or found[-1][0] not in ("text", "item"):
+            # An example of a message stands by itself: what explains it is a paragraph of its own.
+            found += [("blank", "")] if found and found[-1][0] == "text" and _ALONE.fullmatch(found[-1][1]) else []
             found.append(("text", line.strip()))
-            fresh = False
+            fresh = _ALONE.fullmatch(line.strip()) is not None
         else:
             kind, before = found[-1]
             found[-1] = (kind, f"{before} {line.strip()}")

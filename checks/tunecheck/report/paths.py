@@ -16,8 +16,10 @@ _KINDS, _FEW = 5, 2
 def path_lines(snapshot: Snapshot) -> list[str]:
     """Return one line for all pairs of the same kind: ``GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5,
     MPS 256: predicted 57.6 GB/s one way, 115.2 both ways``. Ports are those of bridges that the traffic goes through,
-    up from the one GPU and down to the other; a switch on the way is two of them, one in, one out."""
-    return [f"{_names(group)} {_line(group)}" for group in _groups(snapshot)]
+    up from the one GPU and down to the other; a switch on the way is two of them, one in, one out. Why there is no
+    figure for both ways together has a line of its own."""
+    return [line for group in _groups(snapshot) for line in (
+        f"{_names(group)} {_line(group)}", *([f"  {group[0].unseen}"] if group[0].unseen else []))]
 
 
 def short_path_lines(snapshot: Snapshot) -> list[str]:
@@ -38,7 +40,7 @@ def _groups(snapshot: Snapshot) -> list[list[PairPath]]:
         why = path.reason if path.one_way is not None else None
         link = path.slowest.text if path.slowest else None
         kind = (path.pair.relation.value, len(path.hops), link, path.mps, path.one_way, path.two_way,
-                path.latency_class, why)
+                path.latency_class, why, path.unseen)
         groups.setdefault(kind, []).append(path)
     return list(groups.values())
 

@@ -3,6 +3,7 @@ shows, in one line."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from ..facts.posted import Channel
@@ -14,7 +15,7 @@ from ..rules.pcie.smi_table import COSTS
 from ..util.text import and_more
 from .tree import in_place_of_tree, square
 
-__all__ = ["legend", "meanings", "posted_lines", "seen"]
+__all__ = ["legend", "meanings", "posted_lines", "refused", "seen"]
 
 Drawn = Callable[[int, Mapping[tuple[int, int], str], int], list[str]]
 
@@ -34,7 +35,7 @@ def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list
         count = len({a for a, _ in words})
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
         lines += [f"{source}: {LETTER_WORDS[letter]}", *square(count, words, width), ""]
-        lines += [*meanings(words.values()), ""]
+        lines += [*meanings(words.values(), letter), ""]
     if posted.names and not snapshot.topology.devices:
         lines += [*(f"GPU{number} {name}" for number, name in posted.names), ""]
     if posted.modules is not None:
@@ -71,9 +72,9 @@ def legend(words: Iterable[str]) -> list[str]:
     return [f"{'NV#' if word == 'NV' else word or '?'} = {COSTS[word]}" for word in COSTS if word in there]
 
 
-def meanings(letters: Iterable[str]) -> list[str]:
-    """Return one line for each letter that occurs: what it means."""
-    return [f"{word} = {letter_meaning(word)}" for word in dict.fromkeys(letters)]
+def meanings(letters: Iterable[str], table: str) -> list[str]:
+    """Return one line for each letter that occurs in this table of LETTER_WORDS: what it means."""
+    return [f"{word} = {letter_meaning(word, table)}" for word in dict.fromkeys(letters)]
 
 
 def seen(case: Case) -> str:
@@ -89,7 +90,24 @@ def seen(case: Case) -> str:
     gpus = counted_names(names) if len(names) == count else f"{count} GPU{'s' * (count > 1)}"
     version = host.driver.version.value if host is not None else None
     joined = _joined(case.snapshot, count)
-    return ", ".join([f"{least}{gpus}", *([joined] if joined else []), *([f"driver {version}"] if version else [])])
+    parts = [f"{least}{gpus}", *([joined] if joined else []), *refused(case.snapshot)]
+    return ", ".join([*parts, *([f"driver {version}"] if version else [])])
+
+
+def refused(snapshot: Snapshot) -> list[str]:
+    """Return what tables of `nvidia-smi topo -p2p` refuse of plain peer access, one text a table: ``12 of 56 ordered
+    pairs are CNS for reads``. Of atomics, NVLink and the property "p" it needs none."""
+    texts = []
+    for letter in ("r", "w", "?"):
+        words = Counter(snapshot.posted.letters.get(letter, {}).values())
+        kinds = [(word, count) for word, count in words.items() if word != "OK"]
+        every = len(words) == 1
+        told = [f"every pair is {word}" if every else f"{count} of {words.total()} ordered pairs are {word}"
+                for word, count in kinds]
+        where = " (of which of reads, writes, NVLink and atomics, the text does not say)" if letter == "?" else \
+            f" for {LETTER_WORDS[letter]}"
+        texts += [f"{' and '.join(told)}{where}"] if told else []
+    return texts
 
 
 def _joined(snapshot: Snapshot, count: int) -> str:

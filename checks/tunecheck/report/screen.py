@@ -17,12 +17,14 @@ from ..rules.check import Family
 from ..rules.context import Case
 from ..rules.index import BY_ID, CHECKS
 from ..rules.wedged import stuck_in_driver
+from ..util.at_first_use import regex
 from .grouping import Fold, folded, place, worst_first
-from .not_given import calm_of_texts, next_output, not_given
-from .screen_fit import LIMITS, LIST, WHY_LINES, Entry, fit, of_checks
+from .not_given import calm_of_texts, not_given
+from .one_screen.fit import LIMITS, LIST, SHORT_FIX, WHY_LINES, Entry, fit, of_checks
+from .one_screen.next_step import Step, next_step
 from .short_tables import short_tables
 from .sorts import Sorts, sort
-from .style import Style, fix_lines, height, marked, safe, unbroken, wrap
+from .style import GOES_ON, Style, fix_lines, height, marked, safe, unbroken, wrap
 from .text_parts import (
     IN_DOUBT,
     Again,
@@ -42,6 +44,7 @@ __all__ = ["LINES", "screen"]
 LINES, _COLUMNS = 60, 80
 #: Tables of so many lines are short enough.
 _SMALL = 24
+_BRACKETS = regex(r" \([^()]*\)")
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
 #: Checks of what somebody measured, and how many of their passes are shown.
@@ -83,31 +86,43 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     before += [*wrap(safe(calm), style.width), ""] if calm else []
     whole = whole_tables(verb, case, style)
     as_root = again(verb, elsewhere)
-    entries = [entry.ways[-1] for entry in _entries(as_root, case, sorts, style, by_cause=False)]
+    following = next_step(verb, case, findings, sorts, as_root, imported)
+    entries = [entry.ways[-1] for entry in _entries(as_root, case, sorts, style, following, by_cause=False)]
     problems = [line for lines in entries for line in lines]
-    foot = _foot(verb, case, findings, sorts, style, imported, as_root)
+    foot = _foot(case, findings, style, imported, following)
     if height([*whole, *before, *problems, *foot], style.width) <= room:
         return [*whole, *before, *problems, *foot]
-    foot = _foot(verb, case, findings, sorts, style, imported, as_root, "; shortened: -v shows everything")
+    foot = _foot(case, findings, style, imported, following, "; shortened: -v shows everything")
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
-        problems = fit(_entries(as_root, case, sorts, style, by_cause=True), style, left)
+        problems = fit(_entries(as_root, case, sorts, style, following, by_cause=True), style, left)
     return [*top, *problems, *foot]
 
 
-def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[Entry]:
-    """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it."""
+def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, following: Step, by_cause: bool) -> list[Entry]:
+    """Return the entries, worst first. What has one fix is one entry, at the place of the worst of it. The reason of
+    the next step stays on the screen, as do findings that put all others in doubt."""
+    entries, last = _sorted_entries(case, sorts, style, by_cause), _of_one_text(as_root, case, sorts, style)
+    # What fails stays anyhow, if need be without its fix.
+    why = {id(finding) for finding in following.why[:1] if finding.outcome != "fail"}
+    result = []
+    for entry in (*entries, *last):
+        doubt = any(each.code in IN_DOUBT for each in entry.findings)
+        stays = doubt or any(id(each) in why for each in entry.findings)
+        result.append(replace(entry, stays=entry.stays or stays, alone=entry.alone or doubt))
+    return result
+
+
+def _sorted_entries(case: Case, sorts: Sorts, style: Style, by_cause: bool) -> list[Entry]:
     wrong = [finding for finding in sorts.here if finding.outcome in ("fail", "unknown", "warn")]
-    stuck = stuck_in_driver(sorts.here) is not None
     unread = _unread(wrong, by_cause)
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
     together: dict[Remedy | int, list[Fold]] = {}
     for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
         together.setdefault(row.first.remedy or number, []).append(row)
-    entries = [replace(entry, stays=True) if any(each.code in IN_DOUBT for each in entry.findings) else entry
-               for entry in (_entry(group, style) for group in together.values())]
+    entries = [_entry(group, style) for group in together.values()]
     entries += [_listed(found, f"{of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
                 for (absence, _), found in unread.items()]
     if sorts.cut:
@@ -115,18 +130,24 @@ def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, by_cause: b
                                           "(kernel-log-complete)", "", "", style, ()))
     if sorts.gone:
         text = f"{of_checks(sorts.gone)} not known, as {sorts.silent} does not answer (-v lists them)"
-        entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True))
+        entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True, alone=True))
     if sorts.gpus:
         text = f"{of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
         entries.insert(0, _listed(sorts.gpus, text, "", "", style, ()))
     if sorts.part:
         entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
     # One fix for several checks comes first, and whole: no page of one check has it.
-    entries.sort(key=lambda entry: place(entry.outcome, entry.findings))
+    return sorted(entries, key=lambda entry: place(entry.outcome, entry.findings))
+
+
+def _of_one_text(as_root: Again, case: Case, sorts: Sorts, style: Style) -> list[Entry]:
+    """Return the entries of what other texts, or root, would tell."""
+    stuck = stuck_in_driver(sorts.here) is not None
+    entries = []
     if sorts.missing:
         missing = not_given(case, sorts.missing, stuck)
         entries.append(replace(_listed(sorts.missing, missing.text.partition(":")[0], missing.fix, missing.briefly,
-                                       style, missing.commands), stays=True))
+                                       style, missing.commands), stays=True, alone=True))
     if sorts.rootless:
         fix = "" if stuck else as_root.fix.removeprefix("run: ")
         text = f"{of_checks(sorts.rootless)} need root (-v says what for)"
@@ -187,9 +208,16 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     def sentences(most: int) -> list[str]:
         return [line for row in rows for line in _sentence(row, style, most)]
 
-    # Whoever reads a fix to its end wants to know why: beside a whole fix a sentence has at least two lines.
-    ways = [sentences(max(text, WHY_LINES) if text and fix and long <= most else text) for text, most in LIMITS]
-    entry = _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, sentences(LIMITS[0][0]))
+    def why(most: int) -> list[str]:
+        # Whoever reads a fix to its end wants to know why: beside a whole fix no sentence of one line is cut.
+        lines = sentences(most)
+        return lines if not any(line.endswith(GOES_ON) for line in lines) else sentences(max(most, WHY_LINES))
+
+    ways = [why(text) if text and fix and long <= most else sentences(text) for text, most in LIMITS]
+    bare = sentences(LIMITS[0][0])
+    entry = _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, bare)
+    if fix and height(fix_lines(whole, style, commands), style.width) <= SHORT_FIX:
+        entry = replace(entry, brief=(*bare, *fix_lines(whole, style, commands)))
     if not fix or play or len(checks) > 1:
         return entry    # its short fix is the play, or as long as the whole one
     fixed = fix_lines(whole, style, commands)
@@ -197,19 +225,35 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
 
 
 def _sentence(row: Fold, style: Style, most: int) -> list[str]:
-    """Return what is wrong, in at most so many lines (0: any number). A warning that would end in " ..." is said in the
-    words of its code instead, where these fit: a whole sentence says more than the beginning of a longer one."""
+    """Return what is wrong, in at most so many lines (0: any number). What is warned of or unknown and would end in
+    " ..." is its first clause alone, which carries the outcome, or the words of its code, where these fit: a whole
+    sentence says more than the beginning of a longer one."""
     finding, many = row.first, len(row.findings)
     lines = marked(finding.outcome, finding_text(row, many), style, most)
-    if finding.outcome != "warn" or not most or len(marked(finding.outcome, finding_text(row, many), style)) <= most:
+    if finding.outcome == "fail" or not most or len(marked(finding.outcome, finding_text(row, many), style)) <= most:
         return lines
+    front = f"{finding.id}{f' ({many})' if many > 1 else ''}"
+    for clause in _clauses(row.text, finding.subject if many > 1 else ""):
+        said = marked(finding.outcome, f"{front}: {clause}", style)
+        if len(said) <= most:
+            return said
+    if finding.outcome != "warn":
+        return lines        # which value is not known stands in its own words alone
     check = BY_ID.get(finding.id)
     meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
     for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
-        said = marked("warn", f"{finding.id}{f' ({many})' if many > 1 else ''}: {meaning}{subject}", style)
+        said = marked("warn", f"{front}: {meaning}{subject}", style)
         if meaning and len(said) <= most:
             return said
     return lines
+
+
+def _clauses(text: str, subject: str) -> tuple[str, ...]:
+    """Return the first clause of a text; without what stands in brackets; and, of a row that is about several, without
+    the ``subject`` of the first, so the longest that fits is the one to take."""
+    first = text.partition("; ")[0]
+    bare = _BRACKETS.sub("", first)
+    return first, bare, first.removeprefix(f"{subject}: "), bare.removeprefix(f"{subject}: ")
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,
@@ -232,8 +276,8 @@ def _with_fixes(outcome: str, findings: tuple[Finding, ...], ways: Sequence[list
     return Entry(outcome, findings, versions, bare or ways[0], versions)
 
 
-def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, style: Style, imported: bool,
-          as_root: Again, left_out: str = "") -> list[str]:
+def _foot(case: Case, findings: Sequence[Finding], style: Style, imported: bool, following: Step, left_out: str = ""
+          ) -> list[str]:
     passed = [finding for finding in findings if finding.outcome == "pass"]
     skipped = [finding for finding in findings if finding.outcome == "skip"]
     # Who measured wants to see the figure, also where it is fine.
@@ -247,34 +291,8 @@ def _foot(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, styl
     lines += ["", *wrap(summary(case, list(findings)) + left_out, style.width)]
     if not imported and (calm := nothing_wrong(findings, False)):
         lines += wrap(calm, style.width)
-    topology = case.snapshot.topology
-    following, commands = _next(verb, findings, sorts, as_root, bool(topology.others and not topology.devices))
-    if imported and not following and not topology.others:
-        following, commands = next_output(verb, case, sorts.here + sorts.missing, bool(sorts.gpus))
-    return [*lines, *(unbroken(following, commands, style.width, 0) if following else [])]
+    return [*lines, *(unbroken(following.text, following.commands, style.width, 0) if following.text else [])]
 
 
 def _findings(findings: Sequence[Finding]) -> str:
     return f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
-
-
-def _next(verb: str, findings: Iterable[Finding], sorts: Sorts, as_root: Again,
-          others: bool) -> tuple[str, Sequence[str]]:
-    """Return the one next step, and the commands in it. Running as root comes first, as what cannot be read cannot be
-    judged; then what fails; then a whole text of the PCI devices; then the worst warning."""
-    if stuck := stuck_in_driver(list(findings)):
-        explain = f"tunecheck explain {stuck.id}"
-        return f"next: reboot the host ({explain})", (explain,)
-    if sorts.rootless:
-        return f"next: {as_root.next}", (as_root.command,)
-    wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
-    # Where other makers' accelerators are what this machine has, the whole list would tell no more.
-    if sorts.part and not others and not any(finding.outcome == "fail" for finding in wrong):
-        ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
-        return f"next: on the box: {ask}; then: {judge}", (ask, judge)
-    if not wrong:
-        return "", ()
-    fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
-    reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
-    explain = f"tunecheck explain {wrong[0].id}"
-    return f"next: {explain}{reboot}", (explain,)

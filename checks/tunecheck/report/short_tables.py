@@ -47,17 +47,19 @@ def _measured(found: Measured, topology: Topology, width: int) -> list[str]:
 
 def _matrix(topology: Topology, width: int) -> list[str]:
     words = {(pair.a, pair.b): pair.relation.value or "?" for pair in topology.pairs}
-    return short_square(len(topology.devices), words, width, mirrored=True) if len(topology.devices) > 1 else []
+    return short_square(len(topology.devices), words, width) if len(topology.devices) > 1 else []
 
 
-def short_square(count: int, words: Mapping[tuple[int, int], str], width: int, mirrored: bool = False) -> list[str]:
-    """Return one sentence where all pairs are the same, or where the square is too wide; else the square. ``mirrored``:
-    each pair is in ``words`` once for both directions."""
+def short_square(count: int, words: Mapping[tuple[int, int], str], width: int) -> list[str]:
+    """Return one sentence where all pairs are the same, or where the square is too wide; else the square. Each pair is
+    in ``words`` once, or once for each direction."""
     kinds = sorted(set(words.values()))
-    what = "pairs" if mirrored else "ways"
-    if len(kinds) == 1:
-        every = f"all {len(words)} {what}" if len(words) > 1 else f"1 {what[:-1]}"
-        return [f"{every} of {count} GPUs: {kinds[0]}"]
+    pairs = len({frozenset(pair) for pair in words})
+    both = len(words) > pairs
+    what = "directions" if both else "pairs"
+    if len(kinds) == 1 and len(words) in (pairs, 2 * pairs):
+        every = f"all {pairs} pairs" if pairs > 1 else "1 pair"
+        return [f"{every} of {count} GPUs{', both directions' * both}: {kinds[0]}"]
     drawn = square(count, words, width)
     if len(drawn) <= count + 1:
         return drawn

@@ -15,7 +15,7 @@ _NAMED = 2
 #: Of a chain of ports without a branch, so many are named.
 _CHAIN = 3
 
-_IDLE = "Gen1 of Gen5: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
+_IDLE = "Gen1 is normal for an idle GPU, no fault here; link-speed judges its link at work, and the links above always"
 
 
 def short_tree_lines(topology: Topology, unicode: bool, made_up: bool = False) -> list[str]:

@@ -10,12 +10,12 @@ from typing import TextIO
 
 from ..util.at_first_use import dataclass, regex
 
-__all__ = ["NO_BREAK", "Style", "clipped", "fitted", "fix_lines", "height", "marked", "safe", "shown", "style_for",
-           "unbroken", "with_fix", "wrap", "wrapped"]
+__all__ = ["GOES_ON", "NO_BREAK", "Style", "clipped", "fitted", "fix_lines", "height", "marked", "safe", "shown",
+           "style_for", "unbroken", "with_fix", "wrap", "wrapped"]
 
 _COLOURS = {"fail": "31;1", "unknown": "35", "warn": "33", "pass": "32", "skip": "2"}
 _INDENT = 8
-_GOES_ON = " ..."
+GOES_ON = " ..."
 _NARROW = 40
 #: textwrap breaks at white space of ASCII alone, and safe() shows what cannot be printed: this one is neither.
 NO_BREAK = "\u2800"
@@ -108,7 +108,7 @@ def clipped(lines: list[str], most: int, width: int) -> list[str]:
     """Return the first ``most`` lines (0: all); where there are more, " ..." says so."""
     if not most or len(lines) <= most:
         return lines
-    last, room = lines[most - 1], width - len(_GOES_ON)
+    last, room = lines[most - 1], width - len(GOES_ON)
     if len(last) > room:
         from .typed_commands import commands_in  # start-up time
 
@@ -116,7 +116,7 @@ def clipped(lines: list[str], most: int, width: int) -> list[str]:
             last = last.replace(command, command.replace(" ", NO_BREAK))
         start = last[:room + 1].rpartition(" ")[0]
         last = (start if start.strip() else last[:room]).replace(NO_BREAK, " ")
-    return [*lines[:most - 1], last + _GOES_ON]
+    return [*lines[:most - 1], last + GOES_ON]
 
 
 def shown(lines: list[str], style: Style) -> list[str]:

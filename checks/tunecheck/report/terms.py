@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .fleet_words import FLEET_WORDS
+from .fleet_words import EVENT_WORDS, FLEET_WORDS, event_name
 
 __all__ = ["NAMES", "numbered", "term"]
 
@@ -19,7 +19,11 @@ _BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is th
 #: Another way to write a term.
 _ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
          "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE", "FIRMWARE CHANGE": "FIRMWARE",
-         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT"}
+         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT",
+         # As reports, the README and sentences inflect a verdict.
+         "WEDGED": "WEDGE", "WEDGES": "WEDGE", "HUNG": "HANG", "HANGS": "HANG", "STALL": "STALLED", "PASSED": "PASS",
+         "PASSES": "PASS", "FAILED": "FAIL", "FAILS": "FAIL", "FAILURE": "FAIL", "WARNS": "WARN", "WARNED": "WARN",
+         "WARNING": "WARN", "WARNINGS": "WARN", "SKIPPED": "SKIP", "SKIPS": "SKIP", "NOT JUDGED": "SKIP"}
 #: What stands before these words in a report.
 _TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: ")
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
@@ -87,6 +91,9 @@ _TERMS = {
     "RMINITADAPTER": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
     "WEDGE": ("a GPU or an engine that hangs: it looks busy and nothing comes out any more",
               "Only a new process with a deadline shows whether the GPU can still be used.", "gpu-ghost"),
+    "HANG": ("a trial, a process or a GPU does not come to an end, and nothing says why",
+             "A trial that hangs is ended by its deadline, with exit code 4: the report says who hangs, and whether "
+             "the GPUs recovered or are wedged (tunecheck explain wedge).", "trial-hang"),
     "STALLED": ("a verdict of tunecheck watch: requests run, and no counter of the engine moves any more",
                 "Or the engine does not answer. The line says which, and who holds the others up.", "gpu-ghost"),
     "PCI=NOACS": ("a word for the kernel command line that stock kernels do not know",
@@ -106,6 +113,26 @@ _TERMS = {
                "It goes on once that box is proven (docs/rollout.md); a wrong answer refuses the server.", ""),
     "LAYER": ("where a value was found: declared (specification), configured (file), generated (boot loader's), "
               "effective (the running kernel or driver), behaviour (what was measured or what hardware says)", "", ""),
+    "DECLARED": ("a layer: what the specification asks for, as box_spec in the inventory has it",
+                 "See it: tunecheck spec show -i INVENTORY.", "cmdline-token"),
+    "CONFIGURED": ("a layer: what a file of the box says, such as /etc/default/grub",
+                   "It has an effect when what is made of it is in use.", "cmdline-pending"),
+    "GENERATED": ("a layer: what the boot loader's own files say, made from the configuration",
+                  "The next boot takes it.", "cmdline-pending"),
+    "EFFECTIVE": ("a layer: what the running kernel or driver has in force now", "A file may say something else.",
+                  "cmdline-token"),
+    "BEHAVIOUR": ("a layer: what the hardware does, as a measurement, a register or the kernel log shows it",
+                  "It counts before all that is set.", ""),
+    "DRAFT": ("a recipe whose image and model are not pinned yet, so that it is never served",
+              "Pin it: tunecheck recipe pin ID.", ""),
+    "PINNED": ("a recipe whose image and model files are exact; it may be served",
+               "Its figure is somebody else's, or there is none.", ""),
+    "GOLDEN": ("a pinned recipe whose figure was measured by tunecheck itself",
+               "Such a figure may refuse a box (docs/recipes.md).", ""),
+    "USAGE_WALLCLOCK": ("how the figure of a recipe was counted: the tokens that the engine itself reports, over the "
+                        "time that the request took", "tunecheck accept counts so, too (docs/accept.md).", ""),
+    "CHARS_DIV_4": ("how the figure of a recipe was counted: the characters of the answer over 4, taken for tokens",
+                    "A guess: how many characters a token has depends on the model and the text.", ""),
     "ASPM": ("power saving of a PCIe link, which costs latency and, on bad links, the link", "", "link-aspm"),
     "MPS": ("the largest payload of a PCIe packet", "", "link-payload"),
     "MRRS": ("the largest piece that a PCIe device asks for at once", "", "link-payload"),
@@ -183,7 +210,8 @@ _TERMS = {
     "FAIL": ("a verdict: the box is not what it should be", "The finding names the way to mend it.", ""),
     **FLEET_WORDS,
 }
-NAMES = (*_TERMS, *_LETTERS, "NV#", "Xid N")
+#: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
+NAMES = (*_TERMS, *(name for name in EVENT_WORDS if " " in name), *_LETTERS, "NV#", "Xid N")
 
 
 def term(name: str) -> str | None:
@@ -193,7 +221,7 @@ def term(name: str) -> str | None:
         return _xid(int(number[1]))
     upper = name.upper()
     upper = next((upper[len(lead):] for lead in _TAKES if upper.startswith(lead)), upper)
-    upper = _ALSO.get(upper, upper)
+    upper = event_name(_ALSO.get(upper, upper))
     if number := _SXID.fullmatch(upper):
         return _page(f"SXid {number[1]}", *_TERMS["SXID"])
     if upper in _RECOVERY:
@@ -204,8 +232,8 @@ def term(name: str) -> str | None:
         links = "several" if number[1] == "#" else number[1]
         return _page(upper, f"two GPUs are joined by {links} NVLink connections", "Their traffic does not use PCIe.",
                      "topo-relation")
-    if upper in _TERMS:
-        return _page(name, *_TERMS[upper])
+    if known := _TERMS.get(upper) or EVENT_WORDS.get(upper):
+        return _page(name, *known)
     return None
 
 
@@ -224,7 +252,7 @@ def _page(name: str, words: str, more: str, check: str) -> str:
 def _letter(word: str) -> str:
     from ..rules.pcie.p2p_letters import letter_meaning
 
-    more = "U stands for unknown: what is so, a transfer shows (tunecheck p2p)." if word == "U" else ""
+    more = "U stands for unknown: whether peer-to-peer works, a transfer shows (tunecheck p2p)." if word == "U" else ""
     return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", more,
                  "p2p-capability")
 

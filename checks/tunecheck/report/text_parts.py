@@ -22,6 +22,8 @@ __all__ = ["IN_DOUBT", "Again", "again", "commands_of", "counted", "counts_text"
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: Codes that say that the texts of an import do not fit together: what follows from them is in doubt.
 IN_DOUBT = frozenset(("counts-differ",))
+#: Codes of pairs of which a table does not say that they have peer-to-peer: nobody who reads it finds nothing wrong.
+_NO_PEERS = frozenset(("table-not-told", "status-unknown"))
 #: So many names of checks stand in one line.
 _NAMED = 10
 
@@ -151,17 +153,23 @@ def summary(case: Case, findings: list[Finding]) -> str:
 
 
 def nothing_wrong(findings: Sequence[Finding], imported: bool, add: str = "", seen: str = "") -> str:
-    """Return a sentence for a report that is unknown because evidence is missing: what was seen, that nothing is wrong,
-    and how much was judged. ``add``: the command whose output would tell most; ``seen``: the GPUs that an import shows.
-    "" for any other report: nothing was seen or judged, or something failed."""
+    """Return a sentence for a report that is unknown because evidence is missing: what was seen, that nothing is wrong
+    (or that nothing failed), and how much was judged. ``add``: the command whose output would tell most; ``seen``: the
+    GPUs that an import shows. "" for any other report: nothing was seen or judged, or something failed."""
     passed = sum(finding.outcome == "pass" for finding in findings)
     warned = sum(finding.outcome == "warn" for finding in findings)
     if worst(findings) != "unknown" or not (passed or (seen and any(each.outcome != "skip" for each in findings))):
         return ""
     where = "in what is here" if imported else "in what could be read"
-    judged = f"{passed} finding{'s' * (passed > 1)} passed" if passed else "nothing of it is enough for a pass"
-    start = f"nothing wrong was found {where}: {judged}" if not warned else \
-        f"no check failed {where}: {judged}, and {warned} {'warn' if warned > 1 else 'warns'}"
+    warns = f"{warned} {'warn' if warned > 1 else 'warns'}"
+    doubtful = warned or any(each.code in _NO_PEERS for each in findings)
+    if passed:
+        start = f"{'no check failed' if doubtful else 'nothing wrong was found'} {where}: " \
+                f"{passed} finding{'s' * (passed > 1)} passed{f', and {warns}' if warned else ''}"
+    else:
+        little = "too little text for a pass" if imported else "too little could be read for a pass"
+        start = f"no check failed, {warns}, and {little}" if warned else \
+            f"{'no check failed' if doubtful else 'no fault seen'}, but {little}"
     start = f"seen: {seen}; {start}" if seen else start
     if doubt := next((each.id for each in findings if each.code in IN_DOUBT), ""):
         return f"{start}; but first the texts have to fit together ({doubt})"

@@ -15,7 +15,8 @@ __all__ = ["DRAWN", "acs_text", "besides", "grown", "idle", "in_place_of_tree", 
            "none_found", "square", "tree_lines"]
 
 DRAWN = {True: ("├─ ", "└─ ", "│  "), False: ("|- ", "`- ", "|  ")}
-_IDLE = "now / at most: an idle GPU slows down its own link; link-speed judges that at work, and the links above always"
+_IDLE = ("now / at most: Gen1 is normal for an idle GPU, no fault here; link-speed judges its link at work, and the "
+         "links above always")
 
 
 def tree_lines(topology: Topology, unicode: bool, made_up: bool = False) -> list[str]:

@@ -86,12 +86,15 @@ class Check:
     that another check fits between two. ``in_trial``: also judged of a boot that is not committed yet. ``of_posts``: it
     judges outputs of tools that only an import holds, and says nothing where none of them was given. ``judges``: the
     facts it judges, as shell patterns. About these facts drift asks the desired state, and neither the majority of the
-    hosts nor the previous audit; {subject} is the name of what the finding is about. ``happening``: it tells what goes
-    on now, not how a host is set up. So a warning of it is news in every audit, however long the host has had it. None:
-    as its family says; a check of the family ERRORS declares only that it is none of these.
+    hosts nor the previous audit; {subject} is the name of what the finding is about. ``judges_of``: subject and
+    fact, where a finding on that subject judges this one alone of them ("": none); on any other it judges all of them.
+    ``happening``: it tells what goes on now, not how a host is set up. So a warning of it is news in every audit,
+    however long the host has had it. None: as its family says; a check of the family ERRORS declares only that it is
+    none of these.
     ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first.
     ``could_not_look``: its own codes of a skip that say that what it judges was not there to be read. Such a skip ends
-    no earlier finding (told.py); every other skip says that the check does not apply."""
+    no earlier finding (told.py); every other skip says that the check does not apply. ``before``: checks that nothing
+    mends on a host while this one fails there, as the role or the kernel refuses it: its own fix comes first."""
 
     id: str
     summary: str
@@ -103,9 +106,11 @@ class Check:
     of_posts: bool = False
     needs: tuple[Needs, ...] = ()
     judges: tuple[str, ...] = ()
+    judges_of: tuple[tuple[str, str], ...] = ()
     happening: bool | None = None
     built_so: bool = False
     could_not_look: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

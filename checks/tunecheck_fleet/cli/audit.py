@@ -86,11 +86,12 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
         from ..check_diff import check_play
 
         check_play()
+    specs = _looked_at(store_url, where, desired, gone, options)
     with open_store(store_url) as store:
         if not store.audits(1):
             key = " (with fleet.key beside it)" if store.db.sqlite and VARIABLE not in os.environ else ""
             _progress(f"the first audit: its history is kept in {store.where}{key}, until you remove it")
-        done = _asked(store, where, desired, resume=not new, gone=gone, options=options)
+        done = _asked(store, where, specs, resume=not new, gone=gone, options=options)
         found = report(store, done.audit.id, options)
         if with_check_diff and inventory is not None:
             from ..check_diff import ask, targets
@@ -133,12 +134,30 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
         ssh_kex=ssh_kex))
 
 
-def _asked(store: Store, source: Source, desired: str, resume: bool, gone: tuple[str, ...],
+def _looked_at(store_url: str | None, source: Source, desired: str, gone: tuple[str, ...],
+               options: JudgeOptions) -> Mapping[str, Frozen]:
+    """The specs of the hosts. What is wrong with the inputs is found here, before a history is made: a slip leaves
+    nothing behind."""
+    import tempfile  # start-up time: a slip in the options needs none of it
+
+    from ..run import check
+    from ..store import history_is_there, open_store
+
+    with _terminable():
+        _, variables = source.asked()
+        specs = _specs(desired, variables)
+        if not history_is_there(store_url):
+            with tempfile.TemporaryDirectory(prefix="tunecheck-") as place, open_store(f"{place}/fleet.db") as empty:
+                check(empty, source, gone, options)
+    return specs
+
+
+def _asked(store: Store, source: Source, specs: Mapping[str, Frozen], resume: bool, gone: tuple[str, ...],
            options: JudgeOptions) -> Done:
     from ..run import audit as run
 
     with _terminable() as ended:
-        done = run(store, source, lambda variables: _specs(desired, variables), _progress, resume, gone, options)
+        done = run(store, source, lambda _: specs, _progress, resume, gone, options)
     if not done.whole:
         how = "ended by SIGTERM" if ended else "interrupted"
         _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts answered and are kept in audit "

@@ -33,7 +33,8 @@ def blame(fact: str, host: str, json_to: str | None, store_url: str | None) -> N
                      for span in reversed(store.presence(host)) if span.fact.startswith(fact)]
         else:
             lookup.fact(store, fact, host)
-            rows += [BlameRow(span.fact, span.value, span.since, span.before, span.receipt)
+            known = lookup.known_from(store, host)
+            rows += [BlameRow(span.fact, span.value, span.since.known_from(known), span.before, span.receipt)
                      for span in store.blame(fact, host)]
     history(f"{host}  {fact}, newest first", rows, json_to, "blame",
             lookup.no_values(fact, host), host=host, fact=fact)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..hooks import hooked
-from .shared_options import judged, listed, stored_below
+from .shared_options import judged, listed, only_above, stored_below
 
 __all__ = ["fleet"]
 
@@ -30,6 +30,7 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
     context = click.get_current_context()
     context.obj = store_url
     if context.invoked_subcommand is not None:
+        only_above(context, "store_url")
         return
     from ..hooks import hook_of, posted
     from ..judge import JudgeOptions, allowed_missing, report
@@ -56,6 +57,7 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
 def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None:
     """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
     from ..judge import JudgeOptions, report
+    from ..outputs.counts import of_hosts
     from ..outputs.rows import FleetRow
     from ..which_audit import newest_heard
     from .shared_options import check_list, history, opened
@@ -64,11 +66,13 @@ def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None
     with opened(store_url or outer) as store:
         found = report(store, newest_heard(store)[0], JudgeOptions(union=True))
         about = {state.host: state for state in store.hosts(found.audit.id, store.beside(found.audit.id))}
+    counts = of_hosts(found)
     rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
                      about[row.host].tunecheck if row.host in about else "",
                      about[row.host].spec if row.host in about else None,
-                     *(sum(each.outcome == word for each in row.problems) for word in ("fail", "warn", "unknown")))
+                     *(sum(each.outcome == word for each in row.problems) for word in ("fail", "warn", "unknown")),
+                     **counts.get(row.host, {}))
             for row in found.hosts]
     history(f"{len(rows)} host{'s' * (len(rows) != 1)}, audit #{found.audit.id}", list(rows), json_to, "fleet",
             audit=found.audit.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -75,11 +76,13 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
             presence = [span for span in spans_of_host if (everything or not span.baseline or silent)
                     and (after is None or span.since.seen_at >= after) and (fact is None or span.fact.startswith(fact))]
             spans = [*spans, *presence]
+        known = lookup.known_from(store, host)
         found = [] if fact is not None and not lookup.check(fact) else \
             _found(store, host, fact, everything or fact is not None, after)
     rows: list[HistoryRow | FoundRow] = [
         HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
-    rows = sorted([*rows, *found], key=lambda row: row.since.seen)
+    rows = [replace(row, since=row.since.known_from(known)) for row in (*rows, *found)]
+    rows.sort(key=lambda row: row.since.seen)
     title = f"{host}{f'  {fact}' if fact else ''}, oldest first{f'; {never}' if never else ''}"
     show(title, list(rows), json_to, "history", lookup.no_values(fact or "", host, "nothing changed" + (
              "" if everything else " (--all shows what it had from the beginning)")),

@@ -11,6 +11,7 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..hooks import hooked
 from ..own_command import remember
+from .shared_options import only_above
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,7 @@ def ingest(ctx: click.Context, state: str | None, bind: str, cert: str | None, k
     Without a further word it listens; token, hosts and revoke say who may push."""
     ctx.obj = _folder(state)
     if ctx.invoked_subcommand is not None:
+        only_above(ctx, "state")
         return
     try:
         import starlette  # noqa: F401

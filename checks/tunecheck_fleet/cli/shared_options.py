@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..fleet_report import Decision, FleetReport
     from ..store import Store
 
-__all__ = ["check_list", "check_places", "decided", "deciding", "finish", "history", "judged", "listed", "opened",
-           "stored", "stored_below"]
+__all__ = ["check_list", "check_places", "decided", "deciding", "finish", "history", "judged", "listed",
+           "only_above", "opened", "stored", "stored_below"]
 
 _WHERE = ("The history: a file, or postgresql://...; default: $TUNECHECK_STORE, or fleet.db in "
           "/var/lib/tunecheck-fleet (as root) or ~/.local/state/tunecheck.")
@@ -74,6 +74,27 @@ def check_places(given: dict[str, Any]) -> dict[str, str | None]:
     wanted = {kind: given.get(f"{kind}_to") for kind in KINDS}
     check_outputs(wanted)
     return wanted
+
+
+def only_above(context: click.Context, *below: str) -> None:
+    """Refuse the options of a verb that stand before another verb below it: nobody would look at them there. ``below``:
+    the parameters that the other one takes over."""
+    from click.core import ParameterSource
+
+    from tunecheck.errors import Misuse, UsageError
+
+    group, name = context.command, context.invoked_subcommand
+    assert isinstance(group, click.Group) and name is not None
+    params = group.commands[name].params if name in group.commands else []
+    behind = {option for each in params for option in each.opts}
+    heeded = {each.name for each in params if each.name in below}
+    for each in group.params:
+        if each.name in heeded or context.get_parameter_source(each.name or "") is not ParameterSource.COMMANDLINE:
+            continue
+        option = max(each.opts, key=len)
+        how = f"give it behind {name}" if option in behind else "leave it out"
+        raise UsageError(f"{option} stands before {name}, where {context.command_path} alone would heed it; {how}",
+                         Misuse.DOES_NOT_BELONG)
 
 
 def check_list(json_to: str | None) -> None:

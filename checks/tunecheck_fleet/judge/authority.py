@@ -7,18 +7,30 @@ from fnmatch import fnmatchcase
 
 from tunecheck.rules.index import CHECKS
 
-__all__ = ["HAPPENING", "JUDGED", "judged", "judging"]
+__all__ = ["HAPPENING", "JUDGED", "judged", "judges_one", "judging"]
 
 #: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
 HAPPENING = frozenset(check.id for check in CHECKS if check.tells_events)
 #: Check -> the facts it judges, as shell patterns; {subject} is the name of what the finding was about.
 JUDGED = {check.id: check.judges for check in CHECKS if check.judges}
+_OF_SUBJECT = {check.id: dict(check.judges_of) for check in CHECKS if check.judges_of}
 
 
 def judged(check: str, subject: str, facts: Iterable[str]) -> Iterator[str]:
     """Those of the facts that the check's finding on this subject has judged."""
-    patterns = [pattern.replace("{subject}", _literal(_word(subject))) for pattern in JUDGED.get(check, ())]
+    patterns = [pattern.replace("{subject}", _literal(_word(subject))) for pattern in _patterns(check, subject)]
     return (fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns))
+
+
+def judges_one(check: str, subject: str) -> bool:
+    """Whether the check's finding on this subject is about one fact alone, whichever facts a fleet has."""
+    patterns = _patterns(check, subject)
+    return len(patterns) == 1 and "*" not in patterns[0]
+
+
+def _patterns(check: str, subject: str) -> tuple[str, ...]:
+    own = _OF_SUBJECT.get(check, {}).get(subject)
+    return JUDGED.get(check, ()) if own is None else (own,) if own else ()
 
 
 def judging(check: str, facts: Iterable[str]) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
-from ..model import Problem
-from .authority import HAPPENING, judged
-from .rows import Row, plain, widest
+from ..events.gpu_moves import COUNTED, grew
+from ..model import Problem, subject_key
+from .authority import HAPPENING, judged, judges_one
+from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]
@@ -21,6 +21,8 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _CUT = re.compile(r" and [0-9]+ more$")
+#: Characters of a value in a sentence.
+_VALUE = 60
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 #: Check, subject.
 _Keys = list[tuple[str, str]]
@@ -38,6 +40,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     names = sorted(view.names | {tally.fact for tally in view.tallies} | {
         fact for facts in moved.values() for fact in facts})
     hosts = {host.host: host for host in view.hosts}
+    earlier = {(move.host, move.fact): move for move in view.unapproved}
     known: dict[tuple[str, str], list[str]] = {}
 
     def facts(problem: Problem) -> list[str]:
@@ -48,45 +51,58 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
     for host in view.hosts:
         for problem in host.problems if host.answered else ():
-            judges, keys = facts(problem), _keys(problem)
+            judges, keys = facts(problem), _keys_as_before(view, host, problem, moved.get(host.host, {}))
             checks.add((host.group, problem.check))
             standing = _is_standing(view, host, problem, keys)
             if not standing:
                 settled.update((host.host, fact) for fact in judges)
             if wanted is None or (host.group, problem.check) in wanted:
-                changed = [moved[host.host][fact] for fact in judges if fact in moved.get(host.host, {})]
-                rows.append(_row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing))
+                # Of several facts the one that changed is not the one that cannot be told.
+                moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
+                changed = [moved[host.host][fact] for fact in moving if fact in moved.get(host.host, {})]
+                row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
+                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in moving
+                                                    if (host.host, fact) in earlier)]))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything, and a box that is silent neither.
         # What nobody asks any more is a note (notes.py).
         if there is None or not there.answered or over.check in there.unasked or any(
-                problem.check == over.check and (over.subject in problem.subjects or problem.outcome == "unknown")
+                problem.check == over.check and (
+                    subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
         # The end of a list that was cut short is no subject.
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        problem = replace(problem, text=_why_over(view, problem, judges, moved.get(over.host, {})))
+        why = _why_over(view, problem, judges, moved.get(over.host, {}))
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(since=over.since)
+            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
+                since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
     return _folded(rows), settled, checks
 
 
 def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move]) -> str:
-    """What a check says that finds something no more. Where none of the facts that it judges changed, most likely the
-    specification did: what the box was judged by earlier is not kept. Another version of tunecheck judges otherwise."""
+    """What is so where a check finds something no more: the fact that changed, where it is one. Where none of the facts
+    that it judges changed, most likely the specification did: what the box was judged by earlier is not kept. Another
+    version of tunecheck judges otherwise."""
     if problem.outcome == "unknown":
-        return "is known again"
+        return "this can be judged now"
     same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
     if same_version and judges and problem.check not in HAPPENING and not any(fact in moved for fact in judges):
-        return "most likely allowed by the specification now: no fact that it judges has changed"
-    return "does not find it any more"
+        return "the specification most likely allows this now: no fact that the check judges has changed"
+    changed = [moved[fact] for fact in judges if fact in moved]
+    if len(changed) != 1:
+        return OVER
+    value = changed[0].value
+    # A word; what is counted per GPU, or has a unit, is for the reports to show.
+    plainly = "absent" if value is None else value if isinstance(value, str) and len(value) <= _VALUE else ""
+    return f"{changed[0].fact} is {plainly} now" if plainly else f"{changed[0].fact} has changed, and {OVER}"
 
 
 def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
@@ -109,7 +125,18 @@ def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
 
 def _keys(problem: Problem) -> _Keys:
     """What the view has it under: one for each of its subjects."""
-    return [(problem.check, subject) for subject in problem.subjects]
+    return [(problem.check, key) for key in problem.keys]
+
+
+def _keys_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str, Move]) -> _Keys:
+    """The same; of what is not known of a GPU that came, those of what was not known of the others in the same way: it
+    is no news that one more cannot be told."""
+    keys = _keys(problem)
+    if problem.outcome != "unknown" or _state(view, host, keys) == "known" or not any(
+            fact in moved and grew(moved[fact].before, moved[fact].value) for fact in COUNTED):
+        return keys
+    return next((found for other in host.problems if (other.check, other.code, other.outcome) == (
+        problem.check, problem.code, "unknown") and _state(view, host, found := _keys(other)) == "known"), keys)
 
 
 def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
@@ -136,6 +163,13 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code,
         same=_same_of(problem))
+
+
+def _came(row: Row, moves: list[Move]) -> Row:
+    """The row, since its fact changed: what the check could not tell before, a value did that came in that audit."""
+    known = [move.since for move in moves if row.since is not None and row.since.after is None
+             and move.since.seen == row.since.seen and move.since.after is not None]
+    return row._replace(since=widest(known)) if known else row
 
 
 def _same_of(problem: Problem) -> str:

@@ -40,7 +40,8 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
             "majority", meta.severity, outlier.fact, outlier.group, outlier.host,
             expected=f"differs from {vote.count} of {vote.total} in {outlier.group}", fix=meta.fix, value=outlier.value,
             before=move.before if move else vote.value, since=since, state="new" if fresh else "known",
-            text="the others moved since the previous audit, this did not" if vote.moved and not move else "",
+            text=f"the others moved since #{view.previous.id}, this did not"
+            if vote.moved and not move and view.previous is not None else "",
             same=f"{outlier.hardware}\0{canon(outlier.value)}",
             rollout=move is not None and (outlier.group, outlier.fact, canon(outlier.value)) in rolled))
         settled.add((outlier.host, outlier.fact))
@@ -84,11 +85,12 @@ def splits(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_groups: Coll
             continue
         shares = vote.shares[:_SHARES]
         notes = [hardware] if several[group, fact] > 1 and hardware else []
-        moved = Counter(canon(move.value) for facts in moves.moves.values() for name, move in facts.items()
-                        if name == fact and move.group == group)
+        steps = [facts[fact] for facts in moves.moves.values() if fact in facts and facts[fact].group == group]
+        moved = Counter(canon(move.value) for move in steps)
         if moved:
             value, count = min(moved.items(), key=lambda item: (-item[1], item[0]))
-            here = f" in #{view.audit.id}"
+            first, last = min(move.since.seen for move in steps), max(move.since.seen for move in steps)
+            here = f" in #{last}" if first == last else f" in #{first}..#{last}"
             notes.append(f"looks like a rollout: {count} changed to {value[:80]}{here}" if count > 2 else
                          f"{sum(moved.values())} changed{here}")
         if len(vote.shares) > len(shares):

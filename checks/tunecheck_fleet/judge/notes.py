@@ -32,8 +32,7 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
         yield f"#{audit.id} is not finished: hosts may follow"
     silent = [host.host for host in view.hosts if not host.answered and host.last_ok is not None]
     if silent:
-        yield (f"{_listed(silent)} did not answer: what is known of {'it' if len(silent) == 1 else 'them'} is of "
-               "earlier audits, neither drifted nor clean")
+        yield f"{_listed(silent)} did not answer: not judged in this audit"
     for event in sorted(view.events, key=lambda event: event.host):
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"

@@ -88,8 +88,8 @@ def _mended(move: Move, over: Mapping[tuple[str, int], list[tuple[str, str]]]) -
 
 
 def _state(view: View, host: str, since: Since) -> Literal["new", "known"]:
-    """Beside an audit of long ago, only what the newest one brought is new."""
-    return "new" if since.seen >= view.audit.id or host in view.before else "known"
+    """As of everything else: new is what came after the audit that this one is compared with, however long ago."""
+    return "known" if view.had(host, since) else "new"
 
 
 def _text(vote: Vote | None, roll: tuple[int, int] | None, value: object) -> str:

@@ -13,10 +13,13 @@ from tunecheck.model.command import Command, limited
 
 from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
 from ..own_command import own_command
+from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["RANK", "Row", "causes", "later", "plain", "widest"]
+__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "plain", "widest"]
 
+#: What is said of a finding that is over, where nothing better is known.
+OVER = "the check finds this no more"
 RANK = {"high": 0, "medium": 1, "low": 2}
 #: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
 #: instead of 16 is another state than 4 instead of 16.
@@ -24,6 +27,9 @@ _VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU-[
                       r"\b(?:GPU|cpu|policy|nvidia)\d+\b|\b0x[0-9a-f]{5,}\b|\bpid \d+\b")
 _SHORT = {"GPU": "GPU*", "cpu": "cpu*", "pol": "policy*", "nvi": "nvidia*", "pid": "pid *", "0x": "0x*"}
 _ANY_NUMBER = re.compile(r"\d+")
+_DECIMAL = re.compile(r"\d+(?:\.\d+)?")
+#: Of the name of a decision.
+_SUBJECT = 200
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
 
@@ -35,6 +41,20 @@ def plain(text: str) -> str:
         word = found[0]
         return _SHORT.get("" if word.startswith("GPU-") else word[:3]) or ("0x*" if word[:2] == "0x" else "*")
     return _VARYING.sub(short, text[:_TEXT])
+
+
+def decided_as(told: Row | Cause) -> str:
+    """The name under which a decision about it is kept. A check judges several things of a host, and who is at work on
+    one of them has said nothing of the others; however many GPUs it names, and with which numbers, it is one thing."""
+    if told.authority not in ("desired", "role"):
+        return told.fact
+    return f"{told.fact}/{_name_of(told.subject)}"
+
+
+@lru_cache(4096)
+def _name_of(subject: str) -> str:
+    parts = {_DECIMAL.sub("#", plain(part)) for part in subject.split(", ")}
+    return stored(", ".join(sorted(parts)), _SUBJECT)
 
 
 class Row(NamedTuple):
@@ -124,6 +144,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in pile)
     text = min(texts, key=lambda text: (-texts[text], text))
+    if first.state == "resolved" and first.outcome and len(texts) > 1:      # each is so of its own hosts alone
+        text = OVER
     waves = _waves(pile)
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):

@@ -26,7 +26,7 @@ from .options import JudgeOptions
 from .previous import previous
 from .reference import reference
 from .roles import roles
-from .rows import Row, causes
+from .rows import Row, causes, decided_as
 from .view import View
 from .volatile import volatile_facts
 from .votes import Vote, votes
@@ -100,7 +100,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     changed = previous(view, moves, found, rolled, done, skip, another)
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
-    rows, waived, matched = waive(view, _decided(view, _flapping(view, rows)))
+    rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, rows))))
     rows = [row for row in rows if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
@@ -170,22 +170,31 @@ def _flapping(view: View, rows: list[Row]) -> list[Row]:
     return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
 
 
+def _known_from(view: View, rows: list[Row]) -> list[Row]:
+    """What was so from the start was not seen at the first look where the host was known before, and could not tell."""
+    first = {host.host: host.first for host in view.hosts}
+    return [row if row.since is None or row.since.after is not None else
+            row._replace(since=row.since.known_from(first.get(row.host, 0))) for row in rows]
+
+
 def _decided(view: View, rows: list[Row]) -> list[Row]:
     """What somebody said of each. A value that differs from the others may be approved; a change that is approved is
     none any more, and what the desired state asks for is waived, or changed there."""
     if not view.decided:
         return rows
-    found = []
+    done = []
     for row in rows:
         approved = view.decision("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
-        if approved is not None and row.authority == "previous":
-            continue
-        if row.authority != "majority":
+        if approved is not None and row.authority == "previous" and row.state != "new":
+            continue        # the baseline since an earlier audit; in the one that saw it come it is shown
+        if row.authority not in ("majority", "previous"):
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
-        known = view.decision("acknowledge", row.host, row.fact, row.since) if open_since else None
-        found.append(row._replace(approved=approved, acknowledged=known))
-    return found
+        # By its check alone a version of before named it.
+        known = next((found for name in (decided_as(row), row.fact) if open_since and (
+            found := view.decision("acknowledge", row.host, name, row.since)) is not None), None)
+        done.append(row._replace(approved=approved, acknowledged=known))
+    return done
 
 
 def _hosts(view: View, found: tuple[Cause, ...], about: str | None) -> tuple[HostRow, ...]:

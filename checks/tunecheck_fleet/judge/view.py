@@ -33,7 +33,8 @@ class Host(NamedTuple):
     """One host in one audit: a tuple, as a report of one host makes ten thousand of them for the others. ``key``: that
     it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason. ``kin``: the
     hardware of those it is compared with, where that is not its own (it lost a GPU). ``waits``: the audit that asks it
-    is still running. ``unasked``: checks that no specification asks for."""
+    is still running. ``unasked``: checks that no specification asks for. ``first``: the audit since which the host is
+    known; 0: nobody knows."""
 
     host: str
     group: str
@@ -52,6 +53,7 @@ class Host(NamedTuple):
     kin: str = ""
     waits: bool = False
     unasked: frozenset[str] = frozenset()
+    first: int = 0
 
     @property
     def cohort(self) -> str:

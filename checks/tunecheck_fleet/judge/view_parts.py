@@ -13,7 +13,7 @@ from tunecheck.model.finding import Remedy
 from tunecheck.rules.codes import UNREAD
 
 from ..fleet_report import Since
-from ..model import AuditHead, Problem
+from ..model import AuditHead, Problem, subject_key
 from ..store.sanitize import plain
 from .authority import HAPPENING
 from .options import JudgeOptions
@@ -80,7 +80,7 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> Audi
 def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
     return Host(state.host, state.group, state.hardware, state.status, state.reason,
                 state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
-                problems, state.outcomes, state.unknown, kin, unasked=state.unasked)
+                problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit)
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
@@ -92,11 +92,11 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -
     failed, and not with which text."""
     if state.newest is None or state.newest <= audit.id or state.kept:
         return (*state.problems, *_untold(state, open_rows))
-    newest = {(problem.check, subject, str(problem.outcome)): problem
-              for problem in state.problems for subject in problem.subjects}
+    newest = {(problem.check, key, str(problem.outcome)): problem
+              for problem in state.problems for key in problem.keys}
     # A finding on two of them is one problem.
     return tuple(dict.fromkeys(
-        newest.get((row.check, row.subject, row.outcome),
+        newest.get((row.check, subject_key(row.subject), row.outcome),
                    Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
         for row in open_rows))
 
@@ -105,10 +105,13 @@ def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
     """What was found before, and of which the newest answer tells nothing: it may still be so. It says why, and what
     to do."""
     problems = state.problems
-    said = {(plain(problem.check, 200), plain(subject, 500)) for problem in problems for subject in problem.subjects}
+    said = {(plain(problem.check, 200), plain(key, 500)) for problem in problems for key in problem.keys}
     dark = {plain(problem.check, 200) for problem in problems if problem.outcome == "unknown"}
     for row in open_rows:
-        if (row.check, row.subject) not in said and row.check not in dark:
+        # An audit of another inventory that asked for none of it was no end of it, and has not told it either.
+        if state.kept and row.check not in state.untold:
+            continue
+        if (row.check, subject_key(row.subject)) not in said and row.check not in dark:
             why, fix = state.dark.get(row.check) or (_NOTHING_TOLD, "")
             yield Problem(row.check, row.subject, "unknown", f"cannot be told now: {why}" + (
                 f"; it was {row.outcome} when it last could" if row.outcome != "unknown" else ""), code=UNREAD,
@@ -124,9 +127,13 @@ def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
     made: dict[int, tuple[dict[tuple[str, str], Since], frozenset[tuple[str, str]]]] = {}
     for host, rows in open_rows.items():
         if id(rows) not in made:
-            made[id(rows)] = {(row.check, row.subject): row.since for row in rows}, _standing(rows)
+            made[id(rows)] = {_key(row): row.since for row in rows}, _standing(rows)
         began[host], standing[host] = made[id(rows)]
     return began, standing
+
+
+def _key(row: Open) -> tuple[str, str]:
+    return row.check, subject_key(row.subject)
 
 
 def _standing(rows: Sequence[Open]) -> frozenset[tuple[str, str]]:
@@ -134,10 +141,10 @@ def _standing(rows: Sequence[Open]) -> frozenset[tuple[str, str]]:
     GPU and has it back loses and has back what was said of that, and a list that is cut short names others meanwhile:
     neither is another warning than before."""
     warnings = [row for row in rows if row.outcome == "warn" and row.check not in HAPPENING]
-    found = {(row.check, row.subject) for row in warnings if row.since.after is None or row.ours or row.again}
+    found = {_key(row) for row in warnings if row.since.after is None or row.ours or row.again}
     there = {check for check, _ in found}
     cut = {row.check for row in warnings if _CUT.search(row.subject)}
-    return frozenset(found | {(row.check, row.subject) for row in warnings
+    return frozenset(found | {_key(row) for row in warnings
                               if row.with_gpus and row.check in there & cut})
 
 

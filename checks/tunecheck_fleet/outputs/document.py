@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tunecheck import __version__
@@ -12,7 +13,7 @@ from ..entries import Entry, entries
 from ..fleet_report import Cause, Decision, FleetReport, HostRow
 from ..judge.verdict import outcome
 from ..model import AuditHead, Problem
-from .terminal import verdict_line
+from .counts import of_hosts, verdict_line
 from .text import KINDS, STATUSES, kind, since_of
 
 __all__ = ["audit_of", "document", "entry_of"]
@@ -22,7 +23,7 @@ def document(report: FleetReport) -> dict[str, Any]:
     """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
     says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did. The summary
     counts entries, as the last line does."""
-    found = entries(report.causes)
+    found, counts = entries(report.causes), of_hosts(report)
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
@@ -30,6 +31,7 @@ def document(report: FleetReport) -> dict[str, Any]:
         "summary": {
             "verdict": verdict_line(report), "asked": max(report.audit.asked, len(report.hosts)),
             "answered": report.answered, "drift": sum(entry.lead.counts for entry in found),
+            "unjudged": sum(entry.lead.counts and entry.lead.unjudged for entry in found),
             "outcome": outcome(report),
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
             "causes": {word: sum(kind(entry.lead) == word for entry in found)
@@ -45,7 +47,7 @@ def document(report: FleetReport) -> dict[str, Any]:
                     "shares": [{"value": value, "hosts": count, "names": list(names)}
                                for value, count, names in each.parts]}
                    for each in report.splits],
-        "hosts": [_host(each) for each in report.hosts],
+        "hosts": [_host(each, counts.get(each.host, {})) for each in report.hosts],
         "timeline": [{"audit": number, "at": at, "changes": changes, "answered": answered}
                      for number, at, changes, answered in report.timeline],
         "judged": [{"group": group, "fact": fact} for group, fact in report.judged],
@@ -91,10 +93,12 @@ def _cause(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _host(row: HostRow) -> dict[str, Any]:
+def _host(row: HostRow, counts: Mapping[str, int]) -> dict[str, Any]:
+    """``drifted`` is all that counts, ``unjudged`` of it what could not be judged."""
     return {
         "host": row.host, "group": row.group, "hardware": row.hardware, "status": row.status, "reason": row.reason,
-        "outcomes": dict(row.outcomes), "drifted": row.drifted, "unknown": dict(row.unknown),
+        "outcomes": dict(row.outcomes), "drifted": row.drifted, "unjudged": counts.get("unjudged", 0),
+        "unknown": dict(row.unknown),
         "problems": [_problem(each) for each in row.problems], "last_ok": row.last_ok, "last_ok_at": row.last_ok_at,
         "in_change": row.in_change, "waits": row.waits,
     }

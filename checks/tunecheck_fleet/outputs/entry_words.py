@@ -7,16 +7,21 @@ from collections.abc import Sequence
 
 from tunecheck.util.text import some
 
-from ..entries import Entry, happened
+from ..entries import Entry, gpus_of, happened, only_counts
+from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
-from .text import ago, clock, fold, interval, titled
+from ..own_command import own_command
+from .text import ago, change, clock, fold, interval, kind, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "expected", "more", "named_hosts", "needs", "plural", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
+           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
 #: Characters of host names in one entry without -v, and what a terminal shows in one line without it.
 NAMES, FEW = 120, 3
+#: Characters of somebody's own words in one line.
+_NOTE = 30
 
 
 def acknowledgement(cause: Cause) -> str:
@@ -30,8 +35,31 @@ def acknowledgement(cause: Cause) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def remarks(cause: Cause) -> list[str]:
+    """What somebody decided of it, and what it is beside new or known: in a line that is cut it stands before all that
+    may be cut off. What a line begins with (WAIVED) says the same itself, but by whom."""
+    found = []
+    if cause.counts and cause.acknowledged:
+        left = len(cause.hosts) - len(cause.covered)
+        who = cause.acknowledged.owner or cause.acknowledged.author
+        found.append(f"acknowledged{f' on {len(cause.covered)} of {len(cause.hosts)}' * bool(left)} ({who})")
+    if not cause.counts and cause.state != "resolved":
+        if cause.waived:
+            found.append(f"by {cause.waived.author}")
+        elif cause.approved:
+            why = cause.approved.note if len(cause.approved.note) <= _NOTE else f"{cause.approved.note[:_NOTE]}..."
+            found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
+    found += [cause.severity] if kind(cause) == "standing" else []
+    return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
+
+
 def age(cause: Cause, now: float) -> str:
     return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
+
+
+def judgement(finding: Entry) -> str:
+    """As expected(); where the change is right, that is said in place of it."""
+    return "" if finding.mended else expected(finding.lead)
 
 
 def expected(cause: Cause) -> str:
@@ -47,23 +75,97 @@ def named_hosts(names: Sequence[str], verbose: bool) -> str:
     return f"{plural(len(names), 'host')}: {fold(names, 0 if verbose else NAMES)}"
 
 
-def more(finding: Entry) -> str:
-    """What the same thing moved besides: checks that fail by their names, facts too where they are few."""
+def title(finding: Entry) -> str:
+    """What stands first: what happened to the GPUs, else the fact that leads."""
+    moves = gpus_of(finding)
+    if moves is None:
+        return titled(finding.lead)
+    if finding.lead.state == "resolved":
+        return happened(finding)
+    count = f" ({moves.now} of {moves.before})" if moves.fewer > 0 else f" ({moves.now}, before {moves.before})" \
+        if moves.fewer else ""
+    return happened(finding) + count
+
+
+def says(finding: Entry) -> str:
+    """What stands behind the title: which boards they are, where that is known, else the fact that leads and how it
+    changed."""
+    moves = gpus_of(finding)
+    if moves is None:
+        return change(finding.lead)
+    if finding.lead.state == "resolved":
+        return ""
+    place = f"missing at {some(moves.places, FEW, ', ')}" if moves.places and moves.fewer > 0 else ""
+    return "; ".join(part for part in (_boards(moves), place) if part) or lead(finding)
+
+
+def lead(finding: Entry) -> str:
+    """The fact that leads and how it changed, where the title does not say it."""
+    cause = finding.lead
+    if gpus_of(finding) is None:
+        return ""
+    return f"{titled(cause)}{':' * (cause.before is None and cause.value is None)} {change(cause)}"
+
+
+def _boards(moves: GpuMoves) -> str:
+    """"serial 165402 is gone; serial 165403 came"; each with its host where these are of several."""
+    hosts = sorted({*moves.gone, *moves.came})
+    parts = []
+    for host in hosts[:FEW]:
+        gone, came = moves.gone.get(host, ()), moves.came.get(host, ())
+        own = [f"{moves.word} {some(names, FEW, ', ')} {verb}" for names, verb in (
+            (gone, "is gone" if len(gone) == 1 else "are gone"), (came, "came")) if names]
+        parts.append((f"{host}: " if len(hosts) > 1 else "") + ", ".join(own))
+    return "; ".join(parts) + (f"; and on {plural(len(hosts) - FEW, 'more host')}" if len(hosts) > FEW else "")
+
+
+def more(finding: Entry, listed: bool = False) -> str:
+    """What the same thing moved besides: checks that fail by their names, facts too where they are few. ``listed``: all
+    of it stands below."""
+    # What happened to GPUs is the title.
+    what = "" if gpus_of(finding) is not None else f": {happened(finding)}"
+    count = plural(len(finding.more), "more fact")
+    if listed:
+        return f"{count} of the same audit{what}, below"
     failing = list(dict.fromkeys(titled(each) for each in finding.more if each.outcome == "fail"))
     named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
     few = len(named) == len(finding.more) and len(named) <= FEW
-    names = f" ({'' if few else 'failing: ' if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
-    return f"{plural(len(finding.more), 'more fact')} of the same audit: {happened(finding)}{names}" \
-           f"{'' if few else ' (-v lists them)'}"
+    fail = sum(each.outcome == "fail" for each in finding.more)
+    failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
+    names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
+    return f"{count} of the same audit{what}{names}{'' if few else ' (-v lists them)'}"
 
 
-def needs(cause: Cause) -> str:
+def below(finding: Entry) -> str:
+    """Of an entry that has few lines, how many failures stand below the one that leads."""
+    fail = sum(each.outcome == "fail" for each in finding.more)
+    return f"{plural(fail, 'more failure')} with it (-v)" if fail else ""
+
+
+def part_of(finding: Entry) -> str:
+    """Of which entry it is a part, with -v."""
+    whole = finding.part_of
+    return "" if whole is None else f"part of {whole.lead.id}{' ' * bool(whole.lead.id)}({happened(whole)})"
+
+
+def needs(finding: Entry) -> str:
     """What it takes to put the value back, or what the fix of a check's finding takes; "" where it takes nothing.
     What changed is so already: a reader must not take it for a change that waits for a reboot."""
+    if only_counts(finding):
+        return "only the number of GPUs changed"
+    if finding.mended:
+        return "changed to what the specification asks for"
+    cause = finding.lead
     if cause.fix in ("none", ""):
         return ""
     takes = _TAKES.get(cause.fix, cause.fix)
     return f"its fix needs {takes}" if cause.outcome else f"to put it back: {takes}"
+
+
+def approving(finding: Entry) -> str:
+    """The command that takes a change for good that is what the specification asks for; "" of any other."""
+    whole = finding.part_of or finding      # whose approval covers its parts
+    return own_command("approve {id} --note WHY", id=whole.lead.id) if finding.mended and whole.lead.id else ""
 
 
 def plural(count: int, word: str) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ..entries import Entry
+from ..entries import Entry, gpus_of, happened
+from ..first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
-from .text import OPEN, kind
+from .text import OPEN, fold, kind
 
 __all__ = ["next_step"]
+
+#: Characters of host names in the step.
+_FIT = 60
 
 
 def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
@@ -20,15 +24,22 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
-        there = [each.lead for each in findings if kind(each.lead) == word and each.lead.id]
+        there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None]
         if not there:
             continue
-        first = min(there, key=_weight)
+        entry = min(there, key=lambda each: _weight(each.lead))
+        first = first_of(entry.lead, report.causes)
         host = _worst(first.new_hosts or first.hosts, report)
-        if first.authority == "desired" and any(each.where == "control" for each in first.commands):
-            return f"{first.id} ({first.fact}): {first.remedy}", [each.shown for each in first.commands]
+        control = any(each.where == "control" for each in first.commands)
+        if first.authority == "desired" and first.remedy and (control or before(first)):
+            # What is done on the box says on which.
+            where = "" if control else f"on {fold(first.hosts, _FIT)}: "
+            return f"{first.id} ({first.fact}): {where}{first.remedy}", [each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
         told = verbose and len(report.hosts) == 1
+        gpus = gpus_of(entry)
+        if gpus is not None and gpus.fewer > 0 and (told or (word == "known" and first.authority != "desired")):
+            return _gpu_lost(entry)
         if told and first.authority in ("desired", "identity"):
             about = f"tunecheck explain {shlex.quote(first.fact)}"
             return f"{first.id} ({first.fact}): {first.remedy or about}", [
@@ -38,6 +49,17 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
         command = own_command("approve {id} --note WHY", id=first.id)
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
     return "", []
+
+
+def _gpu_lost(entry: Entry) -> tuple[str, list[str]]:
+    """Nobody approves that: look for the GPU, or say that somebody is at it."""
+    from tunecheck.rules.gpu.accelerator_count import LOST
+
+    cause = entry.lead
+    remedy, commands = (cause.remedy, cause.commands) if cause.remedy else (LOST.text, LOST.commands)
+    acknowledge = own_command("acknowledge {id} --owner NAME", id=cause.id)
+    return (f"{cause.id} ({happened(entry)}): {remedy}; where somebody is at work on it: {acknowledge}",
+            [*(each.shown for each in commands), acknowledge])
 
 
 def _worst(hosts: Sequence[str], report: FleetReport) -> str:

@@ -16,7 +16,7 @@ from ..fleet_report import Decision, Since
 from ..model import Change
 from ..store.rows import Volatile, Waiver
 from .lines import entry
-from .text import ago, clock, heard, interval, measured, shown, shown_apart, since_of
+from .text import SEVERITIES, ago, clock, heard, interval, measured, shown, shown_apart, since_of
 
 __all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document", "list_text"]
 
@@ -25,7 +25,8 @@ __all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", 
 class FleetRow:
     """A box as the newest audit left it. ``drifted``: entries of its report that count; ``problems``: findings that
     fail or are unknown, ``failing`` and ``unknown`` of them, beside ``warnings``; ``last_ok``: the newest audit that it
-    answered in."""
+    answered in. ``high``, ``medium`` and ``low``: the entries by severity, without ``unjudged``, those that could not
+    be judged."""
 
     host: str
     group: str
@@ -41,6 +42,10 @@ class FleetRow:
     failing: int = 0
     warnings: int = 0
     unknown: int = 0
+    high: int = 0
+    medium: int = 0
+    low: int = 0
+    unjudged: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,9 @@ def _plain(value: Any) -> Any:
 
 def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
     first = f"{row.host} ({row.group})  {heard(row.status)}"
-    first += f", {row.drifted} cause{'s' * (row.drifted != 1)} of drift" * bool(row.drifted)
+    found = ", ".join(f"{count} {word}" for word in SEVERITIES if (count := getattr(row, word)))
+    blind = f"{row.unjudged} could not be judged" if row.unjudged else ""
+    first += f": {'; '.join(part for part in (found, blind) if part)}" if found or blind else ""
     checks = [f"{count} {word}{'s' * (count == 1 and word != 'unknown')}" for count, word in (
         (row.failing, "fail"), (row.warnings, "warn"), (row.unknown, "unknown")) if count]
     parts = [f"checks: {', '.join(checks)}"] if checks else []
@@ -175,7 +182,8 @@ def _from_to(fact: str, before: Any, value: Any) -> str:
 
 def _by(row: BlameRow) -> str:
     if row.since.after is None:
-        return "it was so when the box was first seen"
+        return "it could not be read before: nobody knows what brought it" if row.since.untold else \
+            "it was so when the box was first heard"
     if row.change is None:
         # A box that did not tell of a run may have had one: a snapshot that was made of texts has no receipt.
         return "no run of our own roles is known from that time: out of band, or the box's receipt was not read"

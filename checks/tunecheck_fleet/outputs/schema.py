@@ -62,11 +62,11 @@ _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "
                    expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
-    unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, in_change=FLAG,
-    waits=FLAG)
+    unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
+    last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG)
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
-    hosts=object_(**{status: COUNT for status in STATUSES}),
+    unjudged=later(COUNT), hosts=object_(**{status: COUNT for status in STATUSES}),
     causes=object_(**dict.fromkeys(KINDS, COUNT)))
 _SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
                  shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
@@ -84,7 +84,8 @@ _ROWS = {
     "FleetRow": object_(
         host=TEXT, group=TEXT, status=_STATUS, reason=TEXT, hardware=TEXT, drifted=COUNT, problems=COUNT,
         last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT,
-        failing=COUNT, warnings=COUNT, unknown=COUNT),
+        failing=COUNT, warnings=COUNT, unknown=COUNT, high=later(COUNT), medium=later(COUNT), low=later(COUNT),
+        unjudged=later(COUNT)),
     "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME),

@@ -4,35 +4,34 @@ terminal, colour only where it is one; in a pipe one line per cause, so that gre
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from tunecheck.report.style import Style, safe, wrap
+from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.text import and_more, some
 
-from ..entries import Entry, entries
-from ..fleet_report import FleetReport, HostRow, Split
-from ..judge.verdict import outcome
+from ..entries import Entry, each_cause, entries
+from ..fleet_report import FleetReport, Since, Split
 from ..own_command import own_command
 from . import entry_words as words
+from .counts import summary, verdict_line, verdict_word
+from .incomplete import incomplete
 from .lines import CUT, INDENT, cut, entry, marked, short
 from .next_step import next_step
 from .text import (
     NOT_DRIFT,
     OPEN,
     ago,
+    between,
     change,
     clock,
     compared,
     coverage,
     fold,
-    gaps,
     interval,
     kind,
     lasts,
     measured,
     shown_apart,
-    titled,
 )
 
 __all__ = ["entry", "marked", "terminal", "verdict_line"]
@@ -47,8 +46,8 @@ _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
 #: On a narrower terminal the host and the cause stand first in a line.
 _WIDE = 80
-#: Characters of host names beside the word in a line that is cut.
-_FIT = 30
+#: Characters of what is said in one line.
+_SAID = 16
 #: Checks that are named where many could not be judged.
 _NAMED = 6
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
@@ -60,8 +59,8 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     1970 that "2 h ago" counts from. ``changes``: without -v what is known from before, and what stands, is one line
     each."""
     now = time.time() if now is None else now
-    # With -v every cause stands for itself.
-    findings = [Entry(cause) for cause in report.causes] if verbose else entries(report.causes)
+    # With -v every cause stands for itself, below the one that leads.
+    findings = each_cause(report.causes) if verbose else entries(report.causes)
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
     changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)
@@ -84,17 +83,18 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     kinds: dict[str, list[Entry]] = {}
     for each in findings:
         kinds.setdefault(kind(each.lead), []).append(each)
-    lines += ["", *entry("", [f"CAUSES  {_summary(findings)}"], style)]
+    lines += ["", *entry("", [f"CAUSES  {summary(findings)}"], style)]
     splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
     for part, section, most in (
             *(("news" if word in _NEWS else "open", _older(kinds.get(word, []), style) if changes and word == "known"
                else _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
               for word in OPEN),
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
-            ("rest", list(_incomplete(report, style, verbose, tight)), rest),
+            ("rest", list(incomplete(report, style, verbose, tight)), rest),
             *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
                else _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
-            ("rest", [one("NOTE", [note], style) for note in report.notes], rest)):
+            # What a note comes to stands at its end, so it is never cut.
+            ("rest", [entry("NOTE", [note], style) for note in report.notes], rest)):
         if section:
             lines += [""] if style.width and not (tight and part == before) else []
             lines += [line for each in (section if verbose else section[:most]) for line in each]
@@ -106,49 +106,22 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report, verbose)], style)]
     if style.colour:
-        lines[-1] = marked(lines[-1], outcome(report).upper())
+        lines[-1] = marked(lines[-1], verdict_word(report))
     return lines
-
-
-def verdict_line(report: FleetReport, each: bool = False) -> str:
-    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
-    one cause, as in the list; with -v ``each`` counts for itself."""
-    counted = report.drift
-    count = len(counted) if each else sum(found.lead.counts for found in entries(report.causes))
-    hosts = {host for cause in counted for host in cause.hosts}
-    silent = max(report.audit.asked, len(report.hosts)) - report.answered
-    partial = report.count("partial")
-    gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
-    tail = f"; {' and '.join(gaps)}" if gaps else ""
-    of = f" of {report.fact}" if report.fact else ""
-    if outcome(report) == "unknown":
-        earlier = f"; {words.plural(count, 'cause')}{of} from earlier audits" if counted else ""
-        return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
-    if outcome(report) == "clean":
-        return f"CLEAN: no drift{of} on the {words.plural(report.answered, 'host')} that answered{tail}"
-    return f"DRIFT: {words.plural(count, 'cause')}{of} on {words.plural(len(hosts), 'host')}{tail}"
-
-
-def _summary(findings: Iterable[Entry]) -> str:
-    """"3 new, 2 known; 1 waived": one entry for one thing that happened."""
-    counts = Counter(kind(each.lead) for each in findings)
-    open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
-    rest = [f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word]]
-    return "; ".join([open_ones or "none", *([", ".join(rest)] if rest else [])])
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:
     if style.width and not verbose and len(findings) > words.FEW and kind(findings[0].lead) in _QUIET:
         return _quiet(findings, style)
-    unread = [each for each in findings if each.lead.outcome == "unknown" and each.lead.severity == "low"]
+    unread = [each for each in findings if each.lead.unjudged]
     if not verbose and len(unread) > words.FEW:
         # What nobody could look at: one line, below what somebody saw.
         where = words.plural(len({host for each in unread for host in each.lead.hosts}), "host")
         names = [*dict.fromkeys(each.lead.fact for each in unread)]
-        summary = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
-                   f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
+        said = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
+                f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
         told = [each for each in findings if each not in unread]
-        return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [summary], style)]
+        return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [said], style)]
     if tight:
         return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
@@ -160,15 +133,15 @@ def _quiet(findings: Sequence[Entry], style: Style) -> list[list[str]]:
     """What is no drift, in one line."""
     hosts = len({host for each in findings for host in each.lead.hosts})
     whole = sum(1 + len(each.more) for each in findings)
-    brought = f": {whole} with what they brought" if whole > len(findings) else ""
-    summary = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} (-v lists them{brought})"
-    return [entry(kind(findings[0].lead).upper(), [summary], style)]
+    brought = f"{words.plural(whole, 'finding')}; " if whole > len(findings) else ""
+    said = f"{words.plural(len(findings), 'cause')} on {words.plural(hosts, 'host')} ({brought}-v lists them)"
+    return [entry(kind(findings[0].lead).upper(), [said], style)]
 
 
 def _gone_dark(finding: Entry) -> bool:
     """Whether it was known once and cannot be told now: one line has no room for why, and for the command."""
     cause = finding.lead
-    return cause.outcome == "unknown" and cause.severity != "low" and cause.state != "resolved"
+    return cause.outcome == "unknown" and not cause.unjudged and cause.state != "resolved"
 
 
 def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
@@ -177,7 +150,10 @@ def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
         return []
     hosts = words.plural(len({host for each in findings for host in each.lead.hosts}), "host")
     command = own_command("fleet")
-    said = f"{words.plural(len(findings), 'cause')} on {hosts} from before (-v lists them, and so does: {command})"
+    blind = sum(each.lead.unjudged for each in findings)
+    parts = [words.plural(len(findings) - blind, "cause")] if len(findings) > blind else []
+    parts += [f"{blind} that could not be judged"] if blind else []
+    said = f"{' and '.join(parts)} on {hosts} from before (-v lists them, and so does: {command})"
     return [entry("KNOWN", [said], style, commands=[command])]
 
 
@@ -186,17 +162,19 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     cause = finding.lead
     word = kind(cause)
     mark = cause.severity.upper() if cause.counts else word.upper()
-    who = f" ({cause.acknowledged.owner or cause.acknowledged.author})" if word == "acknowledged" and \
-        cause.acknowledged else ""
-    about = [*([f"{word}{who}"] if cause.counts else []), *(["flapping"] if cause.flapping else []),
-             *([words.age(cause, now)] if word != "resolved" and cause.since is not None else [])]
+    age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
+    said = [*([word] if word == "known" else []), *words.remarks(cause)]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
-    hosts, remarks = fold(cause.hosts, 30), ", ".join(about)
-    told = f"{head}{remarks}{'  ' if about else ''}{titled(cause)} on {hosts}"
-    line = safe(f"{told} ({cause.group}): {change(cause)}")
-    if style.width < _WIDE or len(safe(told)) + CUT > style.width:       # neither host nor cause is ever cut off
-        told = f"{head}{hosts}: {titled(cause)}"
-        line = safe(f"{told}: {change(cause)}{'; ' if about else ''}{remarks}")
+    hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
+    title, says = words.title(finding), words.says(finding)
+    told = f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
+    line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
+    # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
+    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
+        decided = ", ".join(words.remarks(cause))
+        told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
+        less = ", ".join(part for part in (*said[:word == "known"], age) if part)
+        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
@@ -209,18 +187,37 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     if len(cause.all_waves) > 1:
         beside = words.plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
+    where = "; ".join(part for part in (where, words.below(finding)) if part)
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
-    about = (f"id {cause.id}" if cause.id else "", f"since {interval(since, now)}", words.expected(cause),
-             words.needs(cause))
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
-    if cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
-        last = f"fix: {own_command('drift --host {host} -v', host=cause.hosts[0])} says how"
-    lines = [f"{cause.severity.upper():<{INDENT}}{kind(cause)}  {titled(cause)}: {change(cause)}", *(
-        " " * INDENT + line for line in (where, "; ".join(part for part in about if part), last) if line)]
-    lines = [cut(safe(line), style) for line in lines]
+    if command := words.approving(finding):
+        fix = unbroken(command, [command], style.width, INDENT)
+        fix[0] = f"{' ' * INDENT}{fix[0].lstrip()}"
+    elif cause.remedy and len(safe(last)) > style.width - INDENT:        # half a command is none
+        command = own_command("drift --host {host} -v", host=cause.hosts[0])
+        fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
+    else:
+        fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
+    about = ", ".join((kind(cause), *words.remarks(cause)))
+    title = f"{cause.severity.upper():<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
+    lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
+        *_judged(finding, since, style, now), *fix]
     return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+
+
+def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> list[str]:
+    """The id, the judgement, what the fix takes, and since when: its times are left out first, then all of it, before
+    anything is cut."""
+    cause = finding.lead
+    said = "; ".join(part for part in (f"id {cause.id}" if cause.id else "", words.judgement(finding),
+                                       words.needs(finding)) if part)
+    for when in (f"since {interval(since, now)}", f"since {between(since)}", ""):
+        line = safe(" " * INDENT + "; ".join(part for part in (said, when) if part))
+        if len(line) <= style.width:
+            return [line]
+    return wrap(line, style.width, 2)
 
 
 def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:
@@ -231,19 +228,23 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
-    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{titled(cause)}: {change(cause)}"
+    says = words.says(finding)
+    first = f"{', '.join(remarks)}{'  ' if remarks else ''}{words.title(finding)}{': ' if says else ''}{says}"
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (words.expected(cause),
+             "; ".join(part for part in (words.judgement(finding),
                                          "" if several else f"since {interval(cause.since, now)}",
-                                         words.needs(cause) if word not in ("waived", "resolved") else "",
-                                         f"id {cause.id}" if cause.counts and cause.id else "") if part)]
+                                         words.needs(finding) if word not in ("waived", "resolved") else "",
+                                         f"id {cause.id}" if cause.counts and cause.id else "",
+                                         words.part_of(finding)) if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []
-    if cause.text and cause.text not in first and word != "resolved":
+    if (told := words.lead(finding)) and told not in first:
+        parts.append(told)
+    if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
         parts.append(cause.text)
     if finding.more:
-        parts.append(words.more(finding))
+        parts.append(words.more(finding, verbose))
     if cause.acknowledged and cause.counts:
         parts.append(words.acknowledgement(cause))
     if cause.approved:
@@ -251,9 +252,11 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     if cause.waived:
         waived = cause.waived
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
-    elif word != "resolved" and cause.remedy:
+    elif word != "resolved" and cause.remedy and cause.remedy not in cause.text:    # it may say what to add
         parts.append(f"fix: {cause.remedy}")
-    return entry(mark, parts, style, first, [each.shown for each in cause.commands])
+    approve = words.approving(finding) if word != "approved" else ""
+    parts += [approve] if approve else []
+    return entry(mark, parts, style, first, [*(each.shown for each in cause.commands), approve])
 
 
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
@@ -263,43 +266,3 @@ def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[st
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
     who = [f"{value}: {fold(names, 0 if verbose else words.NAMES)}" for value, (_, _, names) in parts if names]
     return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")
-
-
-def _incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) -> Iterator[list[str]]:
-    """In few lines the hosts stand in the first, and what to do about it in the second."""
-    for status, reason, rows in gaps(report.hosts):
-        answered = status in ("ok", "partial")
-        parts = [words.named_hosts([row.host for row in rows], verbose), reason,
-                 _missing(rows) if answered else _last(rows)]
-        if status == "ok" and style.width and not verbose:
-            parts = [f"{parts[0]}; {_missing(rows)}", reason]
-        word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
-        # A host of which some facts are unknown told all that it can: the exit code does not go by it, so neither does
-        # the word.
-        label = "INCOMPLETE" if status != "ok" else "NOTE"
-        if not tight:
-            yield entry(label, parts, style, word)
-            continue
-        who = f"{words.plural(len(rows), 'host')}: {fold([row.host for row in rows], _FIT)}"
-        facts = words.plural(len({fact for row in rows for fact in row.unknown}), "fact")
-        if status != "ok":
-            yield short(label, parts, style, word)
-            continue
-        lines = short(label, [who], style, word)
-        yield [*lines, *wrap(safe(f"{' ' * INDENT}{facts}: {reason}"), style.width, INDENT)]
-
-
-def _missing(rows: Iterable[HostRow]) -> str:
-    facts = sorted({fact for row in rows for fact in row.unknown})
-    return f"{words.plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
-
-
-def _last(rows: list[HostRow]) -> str:
-    """Since when nothing was heard; what never answered is said, too."""
-    answered_in = [row.last_ok for row in rows if row.last_ok is not None]
-    if not answered_in:
-        return "never answered yet"
-    first, last = min(answered_in), max(answered_in)
-    spread = f"#{first}" if first == last else f"#{first} to #{last}"
-    never = len(rows) - len(answered_in)
-    return f"last answered in {spread}{f'; {never} never yet' if never else ''}"

@@ -15,9 +15,9 @@ from tunecheck.util.text import and_more
 
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
-__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "change", "clock", "compared",
-           "coverage", "days", "fold", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured", "natural",
-           "shown", "shown_apart", "since_of", "titled"]
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "between", "change", "clock",
+           "compared", "coverage", "days", "fold", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured",
+           "natural", "shown", "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -38,6 +38,7 @@ _WHOLE, _ALIKE = 1 << 20, 20
 _DIGITS = re.compile(r"\d{1,15}")
 #: Seconds in a unit, the largest first.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+_NOW = 60
 #: Of a number that means nothing without it; "16 lanes" or "8 GPUs" a fact's name says itself.
 _WITH_UNIT = ("mW", "MHz", "bytes", "KiB", "MiB", "GiB", "s")
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
@@ -168,8 +169,8 @@ def days(seconds: float) -> str:
 def ago(seconds: float, now: float) -> str:
     """"18 h ago": two units would claim more than daily audits know."""
     passed = now - seconds
-    if passed < 60:
-        return "now" if passed > -60 else f"in {_long(-passed)}"
+    if passed < _NOW:
+        return "now" if passed > -_NOW else f"in {_long(-passed)}"
     return f"{_long(passed)} ago"
 
 
@@ -185,15 +186,24 @@ def since_of(since: Since | None) -> dict[str, Any] | None:
 
 
 def interval(since: Since | None, now: float | None = None) -> str:
-    """"#364..#365 (18 h ago .. 2 h ago)", with dates where ``now`` is None; "before #12" where it was always so."""
+    """"#364..#365 (18 h ago .. 2 h ago)", with dates where ``now`` is None; "before #12" where it was so when the host
+    was first heard, or when it could first be told."""
     if since is None:
         return "not known"
     when = clock if now is None else lambda at: ago(at, now)
     if since.after is None:
-        return f"before #{since.seen} (there when first seen, {when(since.seen_at)})"
+        at = "just now" if now is not None and abs(now - since.seen_at) < _NOW else when(since.seen_at)
+        return f"before #{since.seen} ({'could not be told until' if since.untold else 'first heard'} {at})"
     if since.after_at is None:
         return f"#{since.after}..#{since.seen} (until {when(since.seen_at)})"
     return f"#{since.after}..#{since.seen} ({when(since.after_at)} .. {when(since.seen_at)})"
+
+
+def between(since: Since | None) -> str:
+    """The same without times: "#364..#365", "before #12"."""
+    if since is None:
+        return "not known"
+    return f"before #{since.seen}" if since.after is None else f"#{since.after}..#{since.seen}"
 
 
 def heard(status: str) -> str:

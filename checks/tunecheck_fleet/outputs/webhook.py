@@ -20,10 +20,11 @@ from tunecheck.report.style import safe
 from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import and_more
 
-from ..entries import Entry, entries
+from ..entries import Entry, entries, gpus_of
 from ..fleet_report import FleetReport
+from .counts import verdict_line
 from .document import audit_of, entry_of
-from .terminal import verdict_line
+from .entry_words import says, title
 from .text import change, fold, kind
 
 if TYPE_CHECKING:
@@ -211,7 +212,9 @@ def _line(entry: Entry) -> str:
     lead = entry.lead
     grown = lead.state == "grown"
     word = "RESOLVED" if lead.state == "resolved" else f"{'GREW' if grown else 'NEW'} {lead.severity.upper()}"
-    text = f"{word} {lead.group} {lead.fact}: {change(lead)} on {fold(lead.new_hosts if grown else lead.hosts, 60)}"
+    gpus = gpus_of(entry) is not None
+    what = f"{title(entry)}{': ' * bool(says(entry))}{says(entry)}" if gpus else f"{lead.fact}: {change(lead)}"
+    text = f"{word} {lead.group} {what} on {fold(lead.new_hosts if grown else lead.hosts, 60)}"
     if grown:
         count = len(lead.hosts) - len(lead.new_hosts)
         text += f", beside {count} host{'s' * (count != 1)} that {'has' if count == 1 else 'have'} it" + (

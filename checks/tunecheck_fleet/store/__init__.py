@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CensusRow", "ChangeRow", "DiffRow", "Flap", "HostState", "IdentityEvent", "Outlier", "ProblemSince", "Pruned",
-    "Span", "Store", "Stored", "TimelineRow", "Volatile", "Waiver", "canonical", "open_store",
+    "Span", "Store", "Stored", "TimelineRow", "Volatile", "Waiver", "canonical",
+    "history_is_there", "open_store",
 ]
 
 
@@ -49,6 +50,15 @@ def open_store(url: str | None = None, *, clock: Callable[[], float] = time.time
         raise UsageError(f"the fleet's history needs the Python package {error.name}, which is not installed; "
                          f"{CONTROL_NODE}", Misuse.NO_PACKAGE) from None
     return Store(url, clock=clock, catalogue=catalogue, create=create)
+
+
+def history_is_there(url: str | None) -> bool:
+    """Whether open_store() would find it, and not make it."""
+    try:
+        from .database import is_there
+    except ModuleNotFoundError:
+        return True     # open_store() says which package it needs
+    return is_there(url)
 
 
 def __getattr__(name: str) -> Any:      # the class itself, without its imports where only the rows are wanted

@@ -20,7 +20,7 @@ from .schema import version as schema_version
 from .sql.compiled_statements import Hot
 from .sql.db_errors import Trouble, refusal
 
-__all__ = ["HEAD", "Database", "default_file"]
+__all__ = ["HEAD", "Database", "default_file", "is_there"]
 
 #: The newest migration; a test holds it against the files.
 HEAD = "0006"
@@ -40,6 +40,12 @@ def default_file() -> Path:
     if os.geteuid() == 0 and not os.environ.get("XDG_STATE_HOME"):
         return Path("/var/lib/tunecheck-fleet/fleet.db")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "tunecheck/fleet.db"
+
+
+def is_there(url: str | None) -> bool:
+    """Whether it was made already; of a server it is not asked."""
+    parsed = _url(url)
+    return parsed.drivername != "sqlite" or Path(parsed.database or "").exists()
 
 
 class Database:
@@ -191,6 +197,10 @@ _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "ceph", "
 def _place(file: Path, create: bool) -> None:
     """Make the folder (0700) and the file (0600), so that neither was ever open to others."""
     try:
+        there = next(each for each in (file, *file.parents) if each.exists())
+        if (file.is_file() or create) and (kind := _filesystem(there)) in _REMOTE:
+            raise UsageError(f"{file}: is on a network filesystem ({kind}), where SQLite loses data; name a file on a "
+                             "local disk, or a postgresql:// URL", Trouble.NETWORK)
         if not file.exists():
             if not create:
                 raise UsageError(f"{file}: there is no history yet; run: {own_command('audit -i INVENTORY')}",
@@ -202,9 +212,6 @@ def _place(file: Path, create: bool) -> None:
         if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):
             raise UsageError(f"{file}: cannot be written by this user, nor its folder, which the database needs even "
                              "to read; run as the user who audits, or name another file", Misuse.UNWRITABLE)
-        if (kind := _filesystem(file)) in _REMOTE:
-            raise UsageError(f"{file}: is on a network filesystem ({kind}), where SQLite loses data; name a file on a "
-                             "local disk, or a postgresql:// URL", Trouble.NETWORK)
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: cannot be opened ({getattr(error, 'strerror', None) or error}); "
                          "name another file", Misuse.UNWRITABLE) from None

@@ -53,7 +53,8 @@ class HostState(NamedTuple):
     where an older audit is asked for, but for ``problems`` that are ``kept``: these are that audit's. ``unknown`` is
     that audit's. ``first_audit``: since when the store knows it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
-    for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it."""
+    for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it.
+    ``untold``: all of these."""
 
     host: str
     group: str
@@ -76,6 +77,7 @@ class HostState(NamedTuple):
     unasked: frozenset[str]
     dark: Mapping[str, tuple[str, str]]
     kept: bool = False
+    untold: frozenset[str] = frozenset()
 
     @property
     def answered(self) -> bool:

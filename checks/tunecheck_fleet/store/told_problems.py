@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from ..model import Problem
+from ..model import Problem, subject_key
 from .audit_queries import parts
 from .sanitize import canonical, plain
 from .schema import host, newest, problem_span
@@ -143,10 +143,11 @@ def last_told(store: OpenHistory, connection: Connection, findings: Collection[O
             for host_id, about, words, until, name in rows:
                 problem = told.again(name, texts[about], texts[words])
                 for subject in problem.subjects:
-                    ended.setdefault((host_id, plain(problem.check, 200), plain(subject, 500), problem.outcome),
-                                     []).append((until, problem))
+                    ended.setdefault((host_id, plain(problem.check, 200), subject_key(plain(subject, 500)),
+                                      problem.outcome), []).append((until, problem))
         for each in left:
-            last = [problem for until, problem in ended.get(each[:4], ()) if until <= each.until]
+            key = each.host_id, each.check, subject_key(each.subject), each.outcome
+            last = [problem for until, problem in ended.get(key, ()) if until <= each.until]
             if last:
                 found[each] = last[-1]
     return found

@@ -110,8 +110,9 @@ def test_brackets_that_a_page_opens_are_closed(check: str) -> None:
      "a: sum\n\nWhat is checked\n  It is x and bold and a page (docs/p.md).\n"),
     ("| a | b |\n|---|---|\n| GNS | the `model` |\n\ntext\n", "  a    b\n  GNS  the model\n\n  text\n"),
     ("| a | b | c |\n|---|---|---|\n| GNS | the model | " + "word " * 16 + "|\n",
-     "  a: b; c\n  GNS: the model; word word word word word word word word word word word word\n"
-     "      word word word word\n"),
+     "  a    b          c\n  GNS  the model  word word word word word word word word word word word word\n"
+     "                  word word word word\n"),
+    ("| a | b |\n|---|---|\n| GNS | `" + "x" * 90 + "` |\n", "  GNS\n      b:\n        " + "x" * 90 + "\n"),
     ("- one\n  goes on\n- `*.p` two\n\n1. three\n", "  - one goes on\n  - *.p two\n\n  1. three\n"),
     ("```\n$ a  b\n```\ntext\n", "    $ a  b\n  text\n"),
     ("```\nopen\n", "    open\n"),

@@ -79,7 +79,7 @@ def test_a_waiver_covers_what_the_same_thing_moved(fleet: Fleet, by: str) -> Non
     assert naming([out], "1", "gpu.count", "gpu1")
     for text in (fleet.run("fleet")[1], fleet.audit()[1]):
         assert not [line for line in _causes(text) if "GPU" in line or "gpu." in line or "pcie." in line], text
-        assert re.search(r"(?m)^WAIVED +gpu\.count: 2 -> 1", text), text
+        assert re.search(r"(?m)^WAIVED +1 GPU fewer \(1 of 2\): gpu\.count 2 -> 1", text), text
 
 
 def test_what_happens_after_the_waiver_was_made_is_news(fleet: Fleet) -> None:

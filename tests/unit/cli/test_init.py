@@ -28,9 +28,11 @@ from tunecheck.host.answers import Answers
 from tunecheck.host.bundle import pack
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.fact import known
+from tunecheck.parsers.kernel.param_conflicts import conflicts
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.spec import build
+from tunecheck.spec.frozen import declared_tokens
 from tunecheck.spec.orphans import warnings_of
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/h200-2gpu-vm.tar.zst"
@@ -158,6 +160,28 @@ def test_real_texts_of_nvidia_smi_are_counted(name: str, count: int) -> None:
     draft = drafted(gather(load_import(str(samples(name))), None, True))
     assert draft.spec["accelerators"]["count"] == count and f" {count} (NVIDIA" in draft.observations[0]
     assert "accelerators.count" not in draft.change
+
+
+#: What each line marked CHANGE begins with: what to write there, or how to choose it.
+_BEGINS = {"profile": r"(keep this one or )?choose (one|the ending)",
+           "accelerators.count": "how many cards must be there", "accelerators.relation": "the farthest relation",
+           "accelerators.groups": "the size that each group must have", "name": "the name you want",
+           "host": "the address or name", "user": "a user that may use sudo"}
+
+
+@pytest.mark.parametrize("login", [Login(), Login("192.0.2.7", "ops")])
+@pytest.mark.parametrize("box", [*(box for box, *_ in BOXES.values()), lambda: _without(), lambda: _without(
+    Table(("", ""), {(0, 1): "PIX"}, "x")), lambda: _without(Table(("",) * 8, {(0, 1): "NV18"}, "x")),
+    lambda: _without(Table(("", ""), {}, "x", cut=True))])
+def test_a_line_to_complete_begins_with_what_to_write(box: Callable[[], Snapshot], login: Login) -> None:
+    draft = drafted(replace(box(), hostname=known("", "x")))
+    text = "".join(files(draft, login).values())
+    for path, said in draft.change.items():
+        assert re.match(_BEGINS[path], said) and said in text, "and it is there to its end"
+    if draft.spec["profile"] is None:
+        assert (" rtx-pro-6000-direct" in draft.change["profile"]) is ("NV18" not in str(box().posted.table.value))
+    begins = re.compile(f"# CHANGE: ({'|'.join(_BEGINS.values())})")
+    assert [line for line in text.splitlines() if "# CHANGE" in line and not begins.search(line)] == []
 
 
 def test_this_machine_without_a_gpu_gets_no_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,3 +345,33 @@ def test_boards_joined_by_nvlink_get_no_profile_of_pcie_boards(tmp_path: Path) -
         (tmp_path / "topo.txt").write_text(f"\tGPU0\tGPU1\nGPU0\t X \t{joined}\nGPU1\t{joined}\t X \n")
         draft = drafted(gather(load_import(str(tmp_path)), None, True))
         assert draft.spec["profile"].endswith(ending) and "10de:2330" in draft.change["profile"]
+
+
+@pytest.mark.parametrize("box", [lambda: trees.below_one_switch(4), trees.direct, lambda: trees.switches(2, 2)])
+@pytest.mark.parametrize("running", [
+    "", "quiet", "iommu=pt", "amd_iommu=off iommu=off", "iommu=off", "iommu=pt iommu.passthrough=0", "pcie_aspm=off",
+    "pci=noaer", "intel_iommu=off pcie_ports=compat pcie_aspm.policy=powersave", "pcie_port_pm=force iommu=nopt"])
+def test_what_runs_against_the_draft_is_said(box: Callable[[], trees.Machine], running: str) -> None:
+    """By the rule of cmdline-conflict, whatever that knows: each declared word once, with all that contradicts it."""
+    snapshot = gather(trees.bound(trees.full(box(), running)).host(), None, True)
+    draft = drafted(snapshot)
+    expected: dict[str, list[str]] = {}
+    line = snapshot.host.kernel.cmdline.value if snapshot.host else None
+    for each in conflicts(declared_tokens(build(draft.name, draft.spec).spec), line or ()):
+        expected.setdefault(each.declared, []).append(each.rival)
+    assert bool(expected) == (running not in ("", "quiet", "iommu=pt")), "the lines reach it"
+    assert [said.partition(" of this profile: ")[0] for said in draft.contradictions] == [
+        f"{' '.join(words)} on this box's command line contradict{'s' * (len(words) == 1)} {declared}"
+        for declared, words in expected.items()]
+
+
+def test_the_verb_says_what_site_yml_will_refuse(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["init", "--from", str(samples("host")), "-o", str(tmp_path / "inv")])
+    lines = [line for line in done.output.splitlines() if "site.yml refuses beside them" in line]
+    assert [line.partition(" on this box's ")[0] for line in lines] == ["amd_iommu=off iommu=off"]
+
+
+def test_a_draft_without_a_profile_contradicts_nothing() -> None:
+    snapshot = gather(trees.bound(trees.full(trees.Machine(), "iommu=off")).host(), None, True)
+    draft = drafted(snapshot)
+    assert draft.spec["profile"] is None and not draft.contradictions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ CHANGED = ("Stage the kernel parameters", "Set the governor now",
            "Install the one-shot that clears redirect at boot and after an AER recovery")
 
 
-def test_the_plan_is_one_that_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def _printed(monkeypatch: pytest.MonkeyPatch, inventory: tuple[str, ...] = ("inventory/mybox",), columns: int = 80
+             ) -> list[str]:
     from ansible import context
     from ansible.utils.context_objects import CLIArgs
 
@@ -22,8 +24,8 @@ def test_the_plan_is_one_that_is_printed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"check": True, "inventory": ("inventory/mybox",), "tags": ()}))
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"check": True, "inventory": inventory, "tags": ()}))
+    monkeypatch.setenv("COLUMNS", str(columns))
     box = module.Box()
     box.spec, box.changed = {"accelerators": {"count": 2}, "boot": {"reboot": "auto"}}, list(CHANGED)
     box.info = {"gpus": ["0000:03:00.0", "0000:04:00.0"], "busy": []}
@@ -33,8 +35,25 @@ def test_the_plan_is_one_that_is_printed(monkeypatch: pytest.MonkeyPatch) -> Non
     printed: list[str] = []
     monkeypatch.setattr(plan._display, "display", printed.append)
     plan._show(plan._plan("mybox", box))
+    return printed
+
+
+def test_the_plan_is_one_that_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = _printed(monkeypatch)
     shown = re.search(r"```text\n(plan for mybox.*?)```", PAGE, re.DOTALL)
     assert shown and shown[1].splitlines() == printed[1:]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("inventory", [
+    ("inventory/mybox",), ("/srv/a/very/long/way/to/the/inventories/of/this/house/and/its/rooms",),
+    ("a b/hosts.yml", "inventory/more"), ()])
+def test_what_undoes_it_can_be_pasted_and_names_the_inventories_of_this_run(
+        monkeypatch: pytest.MonkeyPatch, inventory: tuple[str, ...], columns: int) -> None:
+    words = ["ansible-playbook", "playbooks/rollback.yml", *(
+        word for each in inventory for word in ("-i", each)), "-l", "mybox"]
+    lines = [line.removeprefix("  undo it later:").strip() for line in _printed(monkeypatch, inventory, columns)]
+    assert [shlex.split(line) for line in lines if "rollback.yml" in line] == [words]
 
 
 def test_the_tasks_are_those_of_the_roles() -> None:

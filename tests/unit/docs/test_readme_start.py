@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
+import pytest
+import yaml
 from lab.generators import picture
 
+from tunecheck.app.draft import Draft
+from tunecheck.app.draft_files import Login, files
 from tunecheck.cli.main import cli
+from tunecheck.spec import build
+from tunecheck.spec.profile_files import names
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
@@ -62,3 +69,17 @@ def test_a_verb_that_is_typed_before_the_six_steps_needs_no_path() -> None:
     calls = re.findall(r"`((?:sudo )?\S*tunecheck [a-z]\S* [^`]*)`", start)
     assert calls and all("~/tc/bin/tunecheck" in call for call in calls), calls
     assert "`~/tc`" in README and "`.venv`" in README
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name.startswith("rtx-")])
+def test_the_line_that_leaves_a_word_out_is_the_profiles_list_without_it(name: str) -> None:
+    """The line is to be copied below `box_spec:` of what `tunecheck init` writes, where it replaces a whole list."""
+    (line,) = re.findall(r"(?m)^  kernel: \{cmdline: .*$", README)
+    written = {"profile": name, "accelerators": {"count": 2}}
+    drafted = yaml.safe_dump({"box_spec": written}).rstrip("\n") + f"\n{line}\n"
+    made = files(Draft("box1", True, written), Login())["group_vars/inference.yml"]
+    assert "\nbox_spec:\n  profile: " in made, "as far indented as the line"
+    spec, plain = (build("box1", each).spec for each in (yaml.safe_load(drafted)["box_spec"], written))
+    assert "pci=noacs" in plain.kernel.cmdline
+    assert spec == replace(plain, kernel=replace(
+        plain.kernel, cmdline=tuple(word for word in plain.kernel.cmdline if word != "pci=noacs")))

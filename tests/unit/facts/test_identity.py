@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.unit.facts.trees import Machine, frozen, full, switch
+from tests.unit.imports.smi_texts import TEXT
 
 from tunecheck.facts.identity import app_specific, identity_of
 from tunecheck.facts.registry import flatten, hardware, key
@@ -16,6 +18,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed, unpack
 from tunecheck.host import Completed
 from tunecheck.host.bundle import load
+from tunecheck.host.imported.machine import load_import
 from tunecheck.host.prefetch import CPU
 from tunecheck.host.recording import RecordingHost
 from tunecheck.model.absence import Absence
@@ -125,3 +128,14 @@ def test_arm_names_its_parts() -> None:
     found.runs[CPU] = Completed(CPU, 0, "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n", "")
     identity = identity_of(found.host()).value
     assert identity and (identity.cpu_model.value, identity.arch.value) == ("Arm 0x41/0xd4f", "aarch64")
+
+
+@pytest.mark.parametrize(("text", "boards"), [
+    (TEXT, "2 x RTX PRO 6000 Blackwell Server"),
+    (TEXT.replace("0x2BB510DE", "0x233510DE"), "2 x H200 SXM"),
+    (TEXT.replace("0x2BB510DE", "0x123410DE"), "2 x 10de:1234"),
+    (re.sub(r"(?m)^.*Device Id .*\n", "", TEXT), "2 x RTX PRO 6000 Blackwell Server")])
+def test_without_a_pci_tree_the_driver_tells_the_boards(text: str, boards: str, tmp_path: Path) -> None:
+    (tmp_path / "given.txt").write_text(text)
+    found = unpack(packed(Stored(gather(load_import(str(tmp_path)), None, True), None)))
+    assert hardware(found) == f"?, ?, ?: {boards}, ?"

@@ -117,7 +117,7 @@ def test_unknown_redirects_leave_both_ways_open() -> None:
     path = one(machine)
     assert (path.one_way, path.two_way) == (57.6, None)
     blind = next(hop for hop in path.hops if hop.bdf == "0000:02:00.0")
-    assert blind.acs.absence is Absence.UNREADABLE and blind.bdf in (path.reason or "")
+    assert blind.acs.absence is Absence.UNREADABLE and blind.bdf in (path.unseen)
 
 
 def test_nvlink_is_not_predicted_from_pcie() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from tests.unit.fleet.reports import cause, since
 
+from tunecheck.report.check_pages import asked_for, page
+from tunecheck.report.terms import term
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.entries import entries
+from tunecheck_fleet.events.folds import FOLDS, SOURCES
 from tunecheck_fleet.fleet_report import Cause, Wave
-from tunecheck_fleet.folds import FOLDS
 
 #: What only says that something was not read, of every check: no kernel log, no list of GPUs, no permission.
 _UNREAD = [cause(fact=check.id, outcome="unknown", code="unread", subject="", hosts=("a",), value=None, before=None,
@@ -37,7 +39,7 @@ def test_checks_that_all_miss_one_thing_are_one_entry(code: str, check: str) -> 
 
 
 #: Checks that lead others, and not facts alone.
-_LEADS = sorted({check.id for check in CHECKS for fold in FOLDS if not fold.fewer and check.id in fold.leads
+_LEADS = sorted({check.id for check in CHECKS for fold in FOLDS if not fold.when and check.id in fold.leads
                  and any(fnmatchcase(other.id, name) for name in fold.followers for other in CHECKS
                          if other is not check)})
 
@@ -70,7 +72,7 @@ def _warned(lead: str, follower: str, remedy: str, after: bool) -> list[tuple[st
 
 _IDS = [check.id for check in CHECKS]
 _CHECKED = [(fold, lead, follower) for fold in FOLDS for lead in fold.leads for follower in _IDS
-            if lead in _IDS and lead != follower and not fold.fewer
+            if lead in _IDS and lead != follower and not fold.when
             and any(fnmatchcase(follower, pattern) for pattern in fold.followers)
             and not any(fnmatchcase(follower, pattern) for pattern in fold.leads)]
 
@@ -93,3 +95,11 @@ def test_on_hosts_of_both_kinds_it_is_an_entry_where_the_host_was_first_seen() -
              for fact in ("cpu-lost", "numa-balancing")]
     assert [(each.lead.fact, each.lead.hosts, [more.hosts for more in each.more]) for each in entries(found)] == [
         ("cpu-lost", ("a", "b"), [("b",)]), ("numa-balancing", ("a",), [])]
+
+
+@pytest.mark.parametrize("name", sorted({*(fold.what for fold in FOLDS), *(each.what for each in SOURCES.values()),
+                                         "1 GPU fewer", "2 GPUs more", "1 GPU replaced", "1 GPU fewer, 1 replaced"}))
+def test_explain_knows_what_happened(name: str) -> None:
+    for words in (name, name.upper()):
+        assert term(words) or words.lower() in _IDS
+        assert asked_for(words.split()) == [words] and page(words)

@@ -122,6 +122,21 @@ def test_a_tenth_of_a_group_is_a_rollout_and_a_split_says_so() -> None:
     assert _figures(report.splits[0].note) == ["3", "5"] and '"b"' in report.splits[0].note
 
 
+@pytest.mark.parametrize("audits", [(3,), (5,), (3, 4)])
+def test_what_moved_is_told_of_the_audit_in_which_it_moved(audits: tuple[int, ...]) -> None:
+    """Beside an audit of long ago that need not be the newest."""
+    names = [f"h{number:03d}" for number in range(3)]
+    moves = tuple(move(name, "f", "a", "b", audits[number % len(audits)]) for number, name in enumerate(names))
+    seen = view(_values(10, "f", "a", **dict.fromkeys(names, "b")), moves=moves, previous=head(2))
+    (split,) = _said(seen).splits
+    assert _figures(split.note) == ["3", *(str(audit) for audit in audits)]
+    values = _values(40, "f", "b", h003="a")
+    moves = tuple(move(name, "f", "a", "b", audits[0]) for name in values if name != "h003")
+    causes = _said(view(values, moves=moves, previous=head(2))).causes
+    (stayed,) = [cause for cause in causes if cause.hosts == ("h003",)]
+    assert _figures(stayed.text) == ["2"]
+
+
 @pytest.mark.parametrize(("moved", "rollout"), [(3, False), (4, True)])
 def test_less_than_a_tenth_is_no_rollout(moved: int, rollout: bool) -> None:
     names = [f"h{number:03d}" for number in range(moved)]
@@ -257,12 +272,35 @@ def test_what_is_over_without_a_change_of_its_facts_is_most_likely_allowed_now()
     errors = (Resolved("h1", "g", "xid", "GPU0", "warn", since(5, 4)),)
     values = {"h1": {"pcie.relation": {"PIX": 1}}}
     same = _said(view(values, hosts=hosts, resolved=(*over, *errors)))
-    told = {(each.fact, each.subject, "most likely allowed by the specification now" in each.text)
+    told = {(each.fact, each.subject, "the specification most likely allows this now" in each.text)
             for each in same.causes}
     assert told == {("topo-relation", "GPU*-GPU*", True), ("xid", "GPU0", False)}
     moves = (move("h1", "pcie.relation", {"SYS": 1}, {"PIX": 1}),)
     changed = _said(view(values, hosts=hosts, resolved=over, moves=moves))
-    assert not [each for each in changed.causes if "allowed by" in each.text]
+    assert not [each for each in changed.causes if "allows this" in each.text]
+
+
+@pytest.mark.parametrize(("values", "said"), [
+    (("pt",), "kernel.cmdline.iommu is pt now"), ((None,), "kernel.cmdline.iommu is absent now"),
+    (("pt", "pt"), "kernel.cmdline.iommu is pt now"), (("pt", None), "the check finds this no more"),
+    (({"PIX": 1},), "kernel.cmdline.iommu has changed, and the check finds this no more"),
+    ((), "the specification most likely allows this now: no fact that the check judges has changed"),
+])
+@pytest.mark.parametrize("told", [True, False])
+def test_of_what_is_over_the_value_is_told_that_all_its_hosts_have(values: tuple[Any, ...], said: str,
+                                                                   told: bool) -> None:
+    names = [f"h{number}" for number in range(max(1, len(values)))]
+    last = _fail("cmdline-token", "iommu=pt", code="not-running") if told else None
+    over = tuple(Resolved(name, "g", "cmdline-token", "iommu=pt", "fail", since(5, 4), last) for name in names)
+    moves = tuple(move(name, "kernel.cmdline.iommu", "x", value) for name, value in zip(names, values, strict=False))
+    there = {name: {"kernel.cmdline.iommu": value} for name, value in zip(names, values or ("x",), strict=False)}
+    (cause,) = [each for each in _said(view(there, hosts=tuple(map(_host, names)), resolved=over, moves=moves)).causes
+                if each.state == "resolved"]
+    assert cause.text == said and len(cause.hosts) == len(names)
+    unknown = tuple(replace(each, outcome="unknown") for each in over)
+    (cause,) = [each for each in _said(view(there, hosts=tuple(map(_host, names)), resolved=unknown,
+                                            moves=moves)).causes if each.fact == "cmdline-token"]
+    assert cause.text == "this can be judged now"
 
 
 def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:

@@ -57,9 +57,9 @@ def test_thirty_nights(tmp_path: Path) -> None:
     assert not score.faults, score.table() + "\n" + "\n".join(score.faults[:20])
     assert score.events > 300 and score.alerts > 20 and score.hosts > 900, score.table()
     assert told == {"new": 3, "known": 11}
-    assert [text for text in pages.values() if len(text.splitlines()) > 40] == [], "a night is a page"
     if place := os.environ.get("TUNECHECK_NIGHT"):      # as an operator reads it
         Path(place).write_text(pages[15])
+    assert [text for text in pages.values() if len(text.splitlines()) > 40] == [], "a night is a page"
 
 
 @pytest.mark.parametrize("seed", range(20))

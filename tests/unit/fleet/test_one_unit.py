@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.facts.trees import full, switch
+from tests.unit.fleet.reports import cause
+from tests.unit.fleet.reports import report as made
 from tests.unit.fleet.test_read import answer
 
 from tunecheck.report.style import Style
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import report
+from tunecheck_fleet.outputs.counts import of_hosts, verdict_line
 from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
@@ -36,28 +39,53 @@ def _nights(tmp_path_factory: pytest.TempPathFactory) -> list[FleetReport]:
     return found
 
 
+def _counts(line: str) -> tuple[int, int]:
+    """Of a heading or a last line: what was found, and what could not be judged."""
+    found = re.findall(r"(\d+) (could not be judged|cause|\w+)(s? on \d+ hosts? could not be judged)?", line)
+    blind = sum(int(count) for count, word, after in found if word.startswith("could") or after)
+    return sum(int(count) for count, word, after in found if word in (*OPEN, "cause") and not after), blind
+
+
+@pytest.mark.parametrize("blind", [0, 1, 3])
+@pytest.mark.parametrize("seen", [0, 1, 2])
+@pytest.mark.parametrize("each", [False, True])
+def test_what_could_not_be_judged_is_no_cause_and_names_no_other_hosts(blind: int, seen: int, each: bool) -> None:
+    """Its exit code is what it was: it counts."""
+    causes = (*(cause(fact=f"seen-{number}", hosts=(f"s{number}",), outcome="fail") for number in range(seen)),
+              *(cause(fact=f"blind-{number}", hosts=(f"b{number}",), outcome="unknown", severity="low")
+                for number in range(blind)))
+    line = verdict_line(made(causes=causes), each)
+    assert line.startswith("DRIFT: " if seen else "UNKNOWN: " if blind else "CLEAN: ") and _counts(line) == (seen, blind), line
+    if causes:
+        assert re.search(rf"\bon {seen or blind} hosts?\b", line), line
+
+
 @pytest.mark.parametrize("night", [0, 1])
 def test_every_count_of_a_report_is_of_entries(nights: list[FleetReport], night: int) -> None:
     found = nights[night]
     happened = [entry.lead for entry in entries(found.causes) if entry.lead.counts]
+    told = [lead for lead in happened if not lead.unjudged]
     assert len(happened) < len(found.drift), "something is folded"
     for width in (0, 100):
         lines = terminal(found, Style(width)).splitlines()
         head = next(line for line in lines if line.startswith("CAUSES"))
-        assert sum(int(count) for count, word in re.findall(r"(\d+) (\w+)", head) if word in OPEN) == len(happened)
-        assert f"{len(happened)} causes on" in lines[-1]
+        assert _counts(head) == _counts(lines[-1]) == (len(told), len(happened) - len(told))
     summary = document(found)["summary"]
     assert summary["drift"] == len(happened) == sum(summary["causes"][word] for word in OPEN)
+    assert summary["unjudged"] == len(happened) - len(told)
     page = html(found)
-    banner, heading = re.search(r"(\d+) causes? on", page), re.search(r'Causes <span class="count">(\d+)', page)
-    assert banner and heading and banner[1] == heading[1] == str(len(happened))
+    banner, heading = re.search(r'class="host">([^<]*)', page), re.search(r'Causes <span class="count">([^<]*)', page)
+    assert banner and heading and _counts(banner[1])[1] == _counts(heading[1])[1] == len(happened) - len(told)
+    assert _counts(banner[1])[0] == int(heading[1].partition(":")[0].partition(";")[0]) == len(told)
+    listed = of_hosts(found)
     for row in found.hosts:
-        assert row.drifted == sum(row.host in lead.hosts for lead in happened)
+        assert row.drifted == sum(row.host in lead.hosts for lead in happened) == sum(listed.get(row.host, {}).values())
+        assert listed.get(row.host, {}).get("unjudged", 0) == sum(row.host in lead.hosts for lead in happened
+                                                                  if lead.unjudged)
 
 
 def test_with_v_every_cause_counts_for_itself(nights: list[FleetReport]) -> None:
     lines = terminal(nights[0], Style(100), verbose=True).splitlines()
     head = next(line for line in lines if line.startswith("CAUSES"))
     count = len(nights[0].drift)
-    assert sum(int(count) for count, word in re.findall(r"(\d+) (\w+)", head) if word in OPEN) == count
-    assert f"{count} causes on" in lines[-1]
+    assert _counts(head) == _counts(lines[-1]) and sum(_counts(head)) == count

@@ -62,7 +62,7 @@ def test_values_and_times() -> None:
     assert [ago(NOW - seconds, NOW) for seconds in (0, 3600, 7200, 65 * DAY)] == ["now", "60 min ago", "2 h ago",
                                                                                    "65 d ago"]
     assert interval(since(), NOW) == "#364..#365 (26 h ago .. 2 h ago)"
-    assert interval(since(300, None), NOW) == "before #300 (there when first seen, 65 d ago)"
+    assert interval(since(300, None), NOW) == "before #300 (first heard 65 d ago)"
     assert interval(Since(365, WHEN, 364), NOW) == "#364..#365 (until 2 h ago)"
     assert interval(since()) == "#364..#365 (2026-11-20 05:00 UTC .. 2026-11-21 05:00 UTC)"
 
@@ -76,8 +76,9 @@ def test_a_lost_gpu_is_one_entry_and_whole_with_v() -> None:
     other = cause(**{**one, "hosts": ("gpu002",)}, fact="gpu.vbios", before={"96": 8}, value={"96": 7})
     brief = terminal(report(causes=(*lost, other)), Style(0), now=NOW)
     entries = [line for line in brief.splitlines() if line.startswith("HIGH")]
-    assert [line.split(":")[0].split()[-1] for line in entries] == ["gpu.count", "pcie.width", "gpu.vbios"]
-    assert "3 more facts of the same audit: 1 GPU fewer (gpu.bar1, gpu.mixed, p2p.read)" in entries[0]
+    assert [line.split(":")[0].partition("new  ")[2] for line in entries] == [
+        "1 GPU fewer (7 of 8)", "pcie.width", "gpu.vbios"]
+    assert "3 more facts of the same audit (gpu.bar1, gpu.mixed, p2p.read)" in entries[0]
     assert "CAUSES  3 new" in brief and "DRIFT: 3 causes on 2 hosts" in brief, "the list and the count say the same"
     assert sum(line.startswith("HIGH") for line in terminal(report(causes=(*lost, other)), Style(0), True,
                                                             now=NOW).splitlines()) == 6
@@ -187,7 +188,7 @@ def test_lists_say_since_when_and_who() -> None:
     text = list_text("smt on gpu001", rows, Style(80), NOW)
     assert text.splitlines()[1] == "smt: on -> off"
     assert "our own roles: run 0a1b at 2026-11-21 04:00 UTC by the box's clock, applied" in " ".join(text.split())
-    assert "out of band" in text and "it was so when the box was first seen" in text
+    assert "out of band" in text and "it was so when the box was first heard" in text
     drift = list_text("drift", [DriftRow("gpu001", "h100-a", "smt", "on", None, since(), True)], Style(0), NOW)
     assert drift.splitlines()[1] == ("gpu001 (h100-a)  smt: on -> (absent); since #364..#365 (26 h ago .. 2 h ago), "
                                      "by our own roles")
@@ -196,9 +197,12 @@ def test_lists_say_since_when_and_who() -> None:
     assert "until #340 (25 d ago)" in history and "smt: off -> on; " in history and "still so" in history
     boxes = list_text("fleet", [FleetRow("gpu7", "h100-b", "timeout", "no answer", last_ok=361, last_ok_at=WHEN - DAY),
                                 FleetRow("gpu8", "h100-b", "ok", drifted=2, problems=3, failing=1, warnings=4,
-                                         unknown=2)], Style(0), NOW)
+                                         unknown=2, high=1, low=1, unjudged=3),
+                                FleetRow("gpu9", "h100-b", "ok", drifted=4, problems=5, unknown=5, unjudged=4)],
+                      Style(0), NOW)
     assert "gpu7 (h100-b)  timeout; no answer; last answered in #361 (26 h ago)" in boxes
-    assert "gpu8 (h100-b)  answered, 2 causes of drift; checks: 1 fails, 4 warn, 2 unknown" in boxes
+    assert "gpu8 (h100-b)  answered: 1 high, 1 low; 3 could not be judged; checks: 1 fails, 4 warn, 2 unknown" in boxes
+    assert "gpu9 (h100-b)  answered: 4 could not be judged; checks: 5 unknown" in boxes
     assert list_text("drift", [], Style(80), NOW, "no value changed") == "drift\nno value changed\n"
     bad = DriftRow(reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, since())
     assert "\x1b" not in list_text(reports.HOSTILE, [bad], Style(0), NOW)

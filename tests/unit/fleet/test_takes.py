@@ -11,6 +11,7 @@ from tests.unit.fleet.reports import WHEN, cause, report
 from tunecheck.facts.registry.definition import Fix
 from tunecheck.report.check_pages import asked_for, page
 from tunecheck.report.style import Style
+from tunecheck_fleet.entries import Entry
 from tunecheck_fleet.outputs import entry_words
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
@@ -26,11 +27,12 @@ def test_a_changed_fact_is_put_back_and_a_finding_has_a_fix(fix: str) -> None:
         forms = [terminal(report(causes=(one,)), Style(width), now=WHEN) for width in (0, 80)]
         for text in [*forms, html(report(causes=(one,)))]:
             assert said in " ".join(text.split()) and other not in text, text
-        assert asked_for([entry_words.needs(one)]) and "effect already" in page(entry_words.needs(one))
+        needs = entry_words.needs(Entry(one))
+        assert asked_for([needs]) and "effect already" in page(needs)
 
 
 def test_nothing_is_said_where_it_takes_nothing() -> None:
-    assert [entry_words.needs(cause(fix=fix)) for fix in ("", "none")] == ["", ""]
+    assert [entry_words.needs(Entry(cause(fix=fix))) for fix in ("", "none")] == ["", ""]
 
 
 @pytest.mark.parametrize("words", ["reboot", "a reboot", "needs a reboot", "its fix needs a reboot", "Reload",

@@ -71,7 +71,7 @@ def test_a_lost_gpu_is_one_line() -> None:
     lost = tuple(cause(authority="majority", hosts=("gpu001",), fact=fact, before=before, value=value)
                  for fact, before, value in (("gpu.bar1", {"65536": 8}, {"65536": 7}), ("gpu.count", 8, 7)))
     [_, line] = event(report(causes=lost), "")["text"].splitlines()
-    assert line == "NEW HIGH h100-a gpu.count: 8 -> 7 on gpu001, and 1 more of it"
+    assert line == "NEW HIGH h100-a 1 GPU fewer (7 of 8): gpu.count 8 -> 7 on gpu001, and 1 more of it"
 
 
 def test_an_overloaded_server_is_asked_again(server: HookServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.unit.imports.smi_texts import GPU, HEAD, OLD, TEXT, row, table
 from tests.unit.imports.test_topo_matrix import P2P
 
 from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported import outputs
+from tunecheck.host.imported import machine, outputs
 from tunecheck.host.imported.machine import load_import
 from tunecheck.model.absence import Absence
 from tunecheck.model.finding import Finding
@@ -30,11 +31,14 @@ _WHOLE_LOG = LOG.replace("[   20.", "[   19.000000] Freeing unused kernel image 
 _PAST = "".join(f"Nov 2{day} 10:00:0{at} box kernel: {text}\n" for day in (1, 2) for at, text in enumerate((
     "Linux version 6.12.1 (x) #1 SMP", "Command line: root=/dev/sda1 ro iommu=pt", "usb 1-1: new device")))
 #: command -> what it prints on the machine of the folder
-_GIVEN = {
+GIVEN = {
     "sudo lspci -nnvvv": _FOLDER["lspci.txt"], "sudo dmesg": _WHOLE_LOG, "nvidia-smi -q": _FOLDER["smi-q.txt"],
     "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*": "".join(
         f"/sys/devices/system/cpu/cpufreq/policy{cpu}/scaling_{leaf}\n" for cpu in range(16)
         for leaf in ("driver:amd-pstate-epp", "governor:performance")),
+    **{f"grep -H . /sys/devices/system/cpu/cpufreq/policy*/{leaf}": "".join(
+        f"/sys/devices/system/cpu/cpufreq/policy{cpu}/{leaf}:{value or cpu}\n" for cpu in range(16))
+       for leaf, value in (("energy_performance_preference", "performance"), ("affected_cpus", ""))},
     "grep -r . /sys/module/nvidia*/parameters/": "/sys/module/nvidia/parameters/NVreg_EnableGpuFirmware:18\n",
     "sudo journalctl _TRANSPORT=kernel": _PAST,
     "sudo lspci -xxxx": (FIXTURES / "acs-iommu" / "acs-iommu-nv.lspci-xxxx").read_text(),
@@ -67,7 +71,7 @@ _ASKED = re.compile(r"\b(?:add|add the whole of): ((?:sudo |cat |grep |nvidia-sm
 #: Asks for what no judgement without it asks for.
 _SPEC = Frozen("box1", "x", Spec(
     accelerators=Accelerators(pci_ids=("10de:2330",), count=2), iommu="pt", acs=Acs(peer_redirect="off"),
-    cpu=Cpu("performance", None, "off"), modules={"nvidia": {"NVreg_EnableGpuFirmware": 18}},
+    cpu=Cpu("performance", "performance", "off"), modules={"nvidia": {"NVreg_EnableGpuFirmware": 18}},
     kernel=Kernel(("iommu=pt",)), driver=Driver(version="595.71.05")), {})
 
 
@@ -93,7 +97,7 @@ def _asked(finding: Finding) -> list[str]:
 @pytest.mark.parametrize("name", _SETS)
 def test_what_is_asked_for_changes_the_answer_and_is_not_there(tmp_path: Path, name: str, layout: str,
                                                                spec: Frozen | None) -> None:
-    samples = _GIVEN | {command: _FOLDERS[layout][name] for name, command in _NAMES.items() if command != "sudo dmesg"}
+    samples = GIVEN | {command: _FOLDERS[layout][name] for name, command in _NAMES.items() if command != "sudo dmesg"}
     if layout == "switch1":
         del samples["sudo lspci -xxxx"]     # no bytes of this machine are here
     texts = {command: samples[command] for command in _SETS[name]}
@@ -120,14 +124,47 @@ def test_a_log_that_tells_of_no_group_is_not_asked_for_again(tmp_path: Path, log
     assert (found.outcome, found.absence, _asked(found)) == ("unknown", Absence.LOG_TOO_SHORT, [])
 
 
+@pytest.fixture(name="questions", scope="module")
+def _questions(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
+    """Every file that an import lacked: each text alone, and each left out."""
+    asked: set[str] = set()
+
+    def noted(question: str) -> str:
+        asked.add(question)
+        return outputs.output_for(question)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "output_for", noted)
+        for texts in (*({command: text} for command, text in GIVEN.items()),
+                      *({each: text for each, text in GIVEN.items() if each != command} for command in GIVEN)):
+            _judged(tmp_path_factory.mktemp("box"), texts, _SPEC)
+    return frozenset(question for question in asked if question.startswith("/"))
+
+
+def test_a_command_that_names_files_prints_the_one_that_is_missing(questions: frozenset[str]) -> None:
+    """A folder is told by the files in it."""
+    commands = {question: outputs.output_for(question) for question in questions}
+    printing = {question: command.split()[-1] for question, command in commands.items()
+                if re.match(r"(?:sudo )?(?:grep|cat) ", command)}
+    assert len(printing) > 20
+    assert {question: shown for question, shown in printing.items() if not _prints(shown, question)} == {}
+
+
+def _prints(pattern: str, question: str) -> bool:
+    wanted, parts = pattern.rstrip("/").split("/"), question.split("/")
+    deep = pattern.endswith("/")        # grep -r
+    return (len(parts) <= len(wanted) or deep) and all(
+        fnmatchcase(part, each) for part, each in zip(parts, wanted, strict=False))
+
+
 def test_every_command_of_the_table_is_tried() -> None:
     """A new command needs a text of it here."""
     commands = {command for _, command in outputs._OUTPUTS} - {""}
-    assert commands - set(_GIVEN) == set()
+    assert commands - set(GIVEN) == set()
 
 
 #: What is pasted alone, beside the outputs that the report asks for.
-_PASTED = _GIVEN | {
+_PASTED = GIVEN | {
     "nvidia-smi": table(row(), row(index=1, bus="07")).replace("580.159.04", "595.71.05"),
     "nvidia-smi -q of two": TEXT, "of an old driver": OLD,
     "nvidia-smi -q -d MEMORY": HEAD.format(count=1) + "GPU 00000000:06:00.0\n" + GPU[GPU.index("    FB Mem"):

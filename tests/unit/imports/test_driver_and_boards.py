@@ -77,3 +77,46 @@ def test_a_benchmark_of_other_boards(tmp_path: Path, texts: tuple[str, ...], nam
         "one of two", "two runs"])
 def test_no_other_boards(tmp_path: Path, texts: tuple[str, ...]) -> None:
     load(tmp_path, *texts)
+
+
+def _joined(gpus: int, *linked: int, word: str = "NV18") -> str:
+    """What `nvidia-smi topo -m` prints of a machine on which these GPUs are joined by NVLink."""
+    rows = "".join(f"GPU{one}\t" + "\t".join(
+        " X " if one == other else word if {one, other} <= {*linked} else "SYS" for other in range(gpus))
+        + "\t0-15\t0\t\tN/A\n" for one in range(gpus))
+    head = "\t".join(f"GPU{number}" for number in range(gpus))
+    return f"$ nvidia-smi topo -m\n\t{head}\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n{rows}\n"
+
+
+def _tree(*boards: tuple[str, str]) -> str:
+    return "".join(f"{number:02x}:00.0 3D controller [0302]: NVIDIA Corporation X [10de:{ids}]\n\tControl: I/O- Mem+\n"
+                   f"\tKernel driver in use: {driver}\n\n" for number, (ids, driver) in enumerate(boards, 6))
+
+
+_PRO = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"
+
+
+@pytest.mark.parametrize(("texts", "names"), [
+    ((_test(_PRO, _PRO), _joined(2, 0, 1)), ["NV18", "p2pBandwidthLatencyTest", _PRO]),
+    ((_test(_NEW, _NEW), _joined(2, 0, 1, word="NV4")), ["NV4", _NEW]),
+    ((run(_PRO, _PRO), _joined(8, *range(8))), ["nccl-tests", _PRO]),
+    ((_list(_PRO, _PRO), _joined(2, 0, 1)), ["nvidia-smi -L", _PRO]),
+    ((_test(_PRO.removeprefix("NVIDIA "), _H200), _joined(2, 0, 1)), ["RTX PRO 6000"]),
+    ((_list(_H200, _PRO, _PRO), _joined(3, 0, 1)), ["nvidia-smi -L", _PRO]),
+    ((_tree(("2bb1", "nvidia"), ("2bb1", "nvidia")), _joined(2, 0, 1)), ["lspci"]),
+])
+def test_boards_without_nvlink_are_not_joined_by_it(tmp_path: Path, texts: tuple[str, ...], names: list[str]) -> None:
+    with refused(Damage.CONTRADICTS, "topo -m", *names, "0.txt", "1.txt"):
+        load(tmp_path, *texts)
+
+
+@pytest.mark.parametrize("texts", [
+    (_test(_H200, _H200), _joined(2, 0, 1)), (_test(_PRO, _PRO), _joined(2)), (_test(_PRO, _PRO), _joined(4, 0, 1)),
+    (run(_PRO, _PRO) * 2, _joined(4, 0, 1)), (_list(_H200, _H200, _PRO), _joined(3, 0, 1)),
+    (_test("NVIDIA RTX 9999", "NVIDIA RTX 9999"), _joined(2, 0, 1)),
+    (_test("NVIDIA RTX PRO 4500 Blackwell", "NVIDIA RTX PRO 4500 Blackwell"), _joined(2, 0, 1)),
+    (_tree(("2335", "nvidia"), ("2335", "nvidia"), ("2bb1", "vfio-pci")), _joined(2, 0, 1)),
+], ids=["with NVLink", "over PCIe", "two other boards", "one run twice", "one beside two", "a board that is not known",
+        "its NVLink is not known", "given to a guest"])
+def test_boards_that_may_be_joined(tmp_path: Path, texts: tuple[str, ...]) -> None:
+    load(tmp_path, *texts)

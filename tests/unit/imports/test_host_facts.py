@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from tests.unit.checks.machines import spec_of
 from tests.unit.imports.samples import box, samples
 from tests.unit.imports.test_import import folder, found
 
+from tunecheck.cli.main import cli
 from tunecheck.facts.snapshot import HostFacts
 from tunecheck.host.imported.kinds import recognise
 from tunecheck.host.imported.machine import load_import
@@ -162,3 +165,31 @@ def test_a_node_whose_list_is_cut_is_no_node_without_cpus(tmp_path: Path, texts:
     (tmp_path / "alone").mkdir()
     alone = host(tmp_path / "alone", both[0])
     assert not alone.platform.nodes.known
+
+
+@pytest.mark.parametrize("width", ["80", "120", "300"])
+@pytest.mark.parametrize(("last", "line", "second"), [
+    (254, "", "add the output of: sudo dmesg and cat /proc/cmdline"), (253, "", ""),
+    (255, "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet", "add the output of: sudo dmesg"),
+    (255, "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro maxcpus=9", ""),
+])
+def test_a_cpu_that_the_kernel_may_refuse_has_a_second_step(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: str, last: int, line: str, second: str) -> None:
+    """Where no kernel log says why it is offline, and the box has CPUs beyond the 8-bit APIC ids: in every form."""
+    cpus = (f"Architecture: x86_64\nCPU(s): {last + 1}\nOn-line CPU(s) list: 0-{last - 1}\n"
+            f"Off-line CPU(s) list: {last}\nThread(s) per core: 2\nSocket(s): 2\n")
+    monkeypatch.setenv("COLUMNS", width)
+    shown = CliRunner().invoke(cli, ["preflight", "--from", folder(tmp_path, cpus, *[f"{line}\n"] * bool(line))])
+    told = " ".join(shown.output.split())
+    assert f"cpu-lost: CPU {last} of {last + 1} offline" in told, told
+    assert ("where that fails, " in told) == bool(second) and f"{'; where that fails, ' * bool(second)}{second}" in told
+
+
+def test_neither_fix_of_a_refused_cpu_is_left_out_for_its_play(tmp_path: Path) -> None:
+    """With an inventory the second fix is a play's, and the form in few lines must not be that play alone."""
+    cpus = "Architecture: x86_64\nCPU(s): 256\nOn-line CPU(s) list: 0-254\nOff-line CPU(s) list: 255\n"
+    facts = found(load_import(folder(tmp_path, cpus, "BOOT_IMAGE=/vmlinuz ro amd_iommu=off iommu=off\n")))
+    case = Case(facts, spec_of({"spec": {}}), False, None, None)
+    fix = next(finding.remedy for finding in judge(case, "preflight") if finding.id == "cpu-lost")
+    assert fix is not None and not fix.play_text and fix.commands[0].argv[:2] == ("sudo", "chcpu")
+    assert fix.play is not None and "; where that fails" in fix.by_hand

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.imports.test_import import folder
 
-from tunecheck.host.imported.log_dates import older, parted
+from tunecheck.host.imported.logs.dates import older, parted
 from tunecheck.host.imported.machine import load_import
 from tunecheck.host.prefetch import PAST
 

@@ -201,3 +201,15 @@ def test_what_is_asked_for_is_what_tells_the_way(
         (tmp_path / "more").mkdir()
         found = findings(snap(tmp_path / "more", there, tree), "bench-figures")
         assert {each.message.rpartition("add: ")[2] for each in found} == set(asked), [each.message for each in found]
+
+
+@pytest.mark.parametrize("bench", [_bandwidth, _latency_test])
+@pytest.mark.parametrize("word", ["PIX", "PXB", "PHB", "NODE", "SYS", ""])
+def test_a_table_that_is_given_is_not_said_to_lack(tmp_path: Path, bench: Callable[[str, float], str], word: str
+                                                   ) -> None:
+    """What a table says of the way is said; how wide and fast it is, the PCI tree alone tells."""
+    found = findings(snap(tmp_path, (_topo(word) if word else "") + bench(H200, 30.0)), "bench-figures")
+    assert found
+    for each in found:
+        assert (f"topo -m says {word}, and not how wide" in each.text) == bool(word), each.text
+        assert ("is not given" in each.text) == (not word) == ("lspci" not in each.text), each.text

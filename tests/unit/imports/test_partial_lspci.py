@@ -271,7 +271,7 @@ def test_lspci_without_root_says_so_once_and_names_one_command(tmp_path: Path, l
     door = load_import(str(tmp_path / "a.txt"))
     assert door.summary().count("without root") == 1 and door.summary().endswith(": sudo lspci -nnvvv")
     open_ = [each for each in judge(Case(gather(door, None, True)), "preflight")
-             if each.outcome == "unknown" and "lspci" in each.text]
+             if each.outcome == "unknown" and "sudo lspci" in each.text]
     assert open_ and {each.id for each in open_ if not is_missing(each)} == set()
     assert {asked for each in open_ for asked in re.findall(r"sudo lspci -\w+", each.text)} == {"sudo lspci -nnvvv"}
 

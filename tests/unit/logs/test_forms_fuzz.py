@@ -12,7 +12,7 @@ from tests.unit.logs.test_forms import FORMS
 
 from tunecheck.facts.past import _read
 from tunecheck.host.imported.kinds import recognise
-from tunecheck.host.imported.log import add
+from tunecheck.host.imported.logs.log import add
 from tunecheck.host.imported.texts import Texts
 from tunecheck.parsers.kernel.kernel_log import KernelEvents, parse
 from tunecheck.parsers.kernel.log_boots import boots, dated

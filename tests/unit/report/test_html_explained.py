@@ -42,8 +42,10 @@ def test_every_check_says_in_the_browser_what_it_says_in_the_terminal() -> None:
     for told in explained(_IDS):
         lines = rendered(page(told.check), Style(100)).splitlines()[1:]
         shown = [word for line in lines for word in re.sub(r"^  (?:-|\d+\.) ", "", line).split()]
-        # A command on a line of its own has no full stop behind it.
-        assert _bare(_words(told)) == _bare(shown), told.check
+        # A command on a line of its own has no full stop behind it. A table has columns in a terminal, which names them
+        # in each row where they do not fit.
+        said, read = _bare(_words(told)), _bare(shown)
+        assert set(said) == set(read) if re.search(r"^\|", page(told.check), re.MULTILINE) else said == read, told.check
         assert {block.kind for block in told.blocks} <= {"heading", "text", "code", "bullets", "numbers"}
         assert told.summary
         for block in told.blocks:

@@ -38,7 +38,8 @@ def test_the_kind_whose_other_direction_is_missing_is_named(kind: str, other: st
     (tmp_path / "a").write_text(HEAD + _table(kind, True, 28.0) + _table(other, False, 27.1))
     case = Case(gather(load_import(str(tmp_path / "a")), None, True))
     (found,) = (each for each in judge(case, "preflight") if each.code == "one-direction")
-    assert found.text.startswith(f"nvbandwidth ({kind}): 28.0 GB/s both ways; the table of one direction of {words} ")
+    assert found.text.startswith(f"nvbandwidth ({kind}): not in the text: the table of one direction of {words};")
+    assert found.text.endswith("; 28.0 GB/s both ways")
     assert found.remedy is not None
     assert [each.shown for each in found.remedy.commands] == [f"nvbandwidth -t device_to_device_memcpy_{kind}_ce"]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.unit.checks.test_cases import CASES, case_of, check_of
 from tests.unit.facts.trees import frozen, full, switch
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.host import Completed
+from tunecheck.rules import judge
 from tunecheck.rules.boot import cmdline_rejected
 from tunecheck.spec.frozen import Acs, Kernel
 
@@ -177,3 +181,13 @@ def test_the_port_services_are_off_by_a_word_only_where_it_is_there(running: str
     assert ("CONFIG_PCIEPORTBUS" in finding.text, "pcie_ports=compat" in finding.remedy.text,
             "CONFIG_PCIEPORTBUS=y" in finding.remedy.text, "cmdline" in finding.remedy.ansible_tags) == (
         not blamed, blamed, not blamed, blamed)
+
+
+@pytest.mark.parametrize("path", [path for path in CASES if check_of(path) == "aer-ownership"],
+                         ids=lambda path: path.stem)
+def test_a_fix_asks_to_look_for_a_word_only_where_the_command_line_was_not_read(path: Path) -> None:
+    _, case, verb = case_of(path)
+    for finding in judge(case, verb):
+        if finding.code == "services-off" and finding.remedy is not None:
+            looks = "look for pcie_ports=compat in cat /proc/cmdline" in finding.remedy.text
+            assert looks == (not case.host.kernel.cmdline.known)

@@ -69,3 +69,41 @@ def test_the_columns_tell_the_collective(what: str, factor: object, operation: s
     assert callable(factor)
     text = _table((16 << 20, 1 << 30), "", ranks, factor=factor(ranks), operation=operation)
     assert parse_nccl_tests(text).name == what
+
+
+def _codes(path: Path, **texts: str) -> dict[str, list[str]]:
+    for name, text in texts.items():
+        (path / f"{name}.txt").write_text(text)
+    case = Case(gather(load_import(str(path)), None, True))
+    found: dict[str, list[str]] = {}
+    for each in judge(case, "preflight"):
+        if each.id == "bench-figures":
+            found.setdefault(each.code, []).append(each.outcome)
+    return found
+
+
+_LARGE = (256 << 20,)
+
+
+@pytest.mark.parametrize("name", [_NAME, "# Collective test starting: all_reduce_perf_mpi\n", ""])
+@pytest.mark.parametrize("most", range(len(_SIZES) - 2))
+def test_no_larger_run_is_asked_for_where_one_is_judged(tmp_path: Path, most: int, name: str) -> None:
+    found = _codes(tmp_path, small=_table(_SIZES[:most + 1]), large=_table(_LARGE, name))
+    assert found == {"larger-is-judged": ["skip"], "ok": ["pass"]}
+
+
+@pytest.mark.parametrize("large", [
+    _table(_LARGE, ranks=4), _table(_LARGE, board=_H100), _table(_LARGE, hosts=2), _table(_SIZES[:4]),
+    _table(_LARGE, "# Collective test starting: all_gather_perf\n"), _table(_LARGE).partition("# Out of")[0],
+], ids=["more ranks", "other boards", "two machines", "small, too", "another collective", "cut"])
+def test_a_run_of_another_kind_answers_nothing(tmp_path: Path, large: str) -> None:
+    found = _codes(tmp_path, small=_table(_SIZES[:4]), large=large)
+    assert "unknown" in found["too-small"] and "larger-is-judged" not in found
+
+
+@pytest.mark.parametrize("large", [
+    _table(_LARGE).replace("888.00  300.00  300.00", "888.00   30.00   30.00"),
+    _table(_LARGE).replace("Out of bounds values : 0 OK", "Out of bounds values : 3 FAILED")], ids=["slow", "wrong"])
+def test_what_is_wrong_with_the_larger_run_stays(tmp_path: Path, large: str) -> None:
+    found = _codes(tmp_path, small=_table(_SIZES[:4]), large=large)
+    assert found["larger-is-judged"] == ["skip"] and len(found) == 2 and "ok" not in found

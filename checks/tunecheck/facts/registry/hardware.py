@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...model.fact import Fact
-from ...spec.boards import board
+from ...spec.boards import board, board_named
 from ...util.at_first_use import dataclass
 from ..identity import digest
 from ..snapshot_file import Stored
@@ -20,15 +20,16 @@ _BETWEEN = ": "
 
 def hardware(stored: Stored) -> str:
     """Return what a box is as one text: product, processor, architecture; and, after a colon, what of it can be lost:
-    accelerators x count, memory. Accelerators are told by PCI ids, which are there also without a driver; what is not
-    known is "?". Never raises."""
+    accelerators x count, memory. Accelerators are told by PCI ids, which are there also without a driver, and by the
+    driver where nothing shows the PCI tree; what is not known is "?". Never raises."""
     host = stored.snapshot.host
     own = host.identity.value if host else None
     found = stored.snapshot.topology.accelerators
-    boards = "no accelerator" if not found.value else " + ".join(
-        f"{count} x {name}" for name, count in tallied(_name(device.ids) for device in found.value).items())
+    names = [_name(device.ids) for device in found.value or ()] if found.known else _told_by_driver(stored)
+    boards = " + ".join(f"{count} x {name}" for name, count in tallied(names).items()) or (
+        "no accelerator" if found.known else "?")
     core = [_text(fact) for fact in ((own.product, own.cpu_model, own.arch) if own else (None,) * 3)]
-    size = [boards if found.known else "?", _text(own.memory_gib if own else None, " GiB")]
+    size = [boards, _text(own.memory_gib if own else None, " GiB")]
     return str(clean(f"{', '.join(core)}{_BETWEEN}{', '.join(size)}"))
 
 
@@ -49,6 +50,21 @@ def parts(text: str) -> Parts:
     boards = size.rpartition(", ")[0]
     return Parts(core, None if boards == "?" else frozenset(
         name for each in boards.split(" + ") if (name := each.partition(" x ")[2])))
+
+
+def _told_by_driver(stored: Stored) -> list[str]:
+    """Return what each GPU is that the driver has, by the name that its PCI ids would give it. What a GPU does not tell
+    is left out: a class of boxes is made of what is known."""
+    found = stored.snapshot.nvml.value
+    names = []
+    for gpu in found.gpus if found is not None else ():
+        ids, called = gpu.values.get("ids"), gpu.values.get("name")
+        if isinstance(ids, str) and ids:
+            names.append(_name(ids))
+        elif isinstance(called, str) and called:
+            known = board_named(called)
+            names.append(known.name if known else called)
+    return names
 
 
 def _name(ids: str) -> str:

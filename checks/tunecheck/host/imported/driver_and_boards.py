@@ -3,21 +3,24 @@ boards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...util.at_first_use import regex
 
 if TYPE_CHECKING:
+    from ...parsers.pci.lspci import LspciDevice
     from .texts import Texts
 
-__all__ = ["other_boards", "other_driver"]
+__all__ = ["linked_without_nvlink", "other_boards", "other_driver"]
 
 #: The kernel's module says it each time that it is loaded.
 _LOADED = regex(r"NVRM: loading NVIDIA UNIX [^\n]{0,120}?\b(\d{3}\.\d{1,3}(?:\.\d{1,3})?)\b")
 _VERSION = regex(r"\d{3}\.\d{1,3}(?:\.\d{1,3})?\Z")
 _DMESG = ("dmesg",)
 _BENCHES = ("p2pBandwidthLatencyTest", "nvbandwidth")
+#: What spec/boards.toml says of the peer-to-peer of boards that have no NVLink. Of others it may not be known.
+_OVER_PCIE = ("stock", "patched driver only")
 
 
 def other_driver(texts: Texts) -> str | None:
@@ -47,6 +50,44 @@ def other_boards(texts: Texts) -> str | None:
     return None
 
 
+def linked_without_nvlink(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None:
+    """Return a sentence where nvidia-smi topo -m joins boards by NVLink that have none, else None. A text may name some
+    boards of a machine that has others, too: so many must be without NVLink that the others are too few."""
+    linked = {gpu for table in texts.tables for pair, word in table.pairs.items() if word.startswith("NV")
+              for gpu in pair}
+    if not linked:
+        return None
+    gpus = max(table.gpus for table in texts.tables)
+    word = next(word for table in texts.tables for word in table.pairs.values() if word.startswith("NV"))
+    for source, names in _without_nvlink(texts, devices):
+        if len(names) + len(linked) > gpus:
+            return (f"nvidia-smi topo -m says {word} between two of {gpus} GPUs, and {source} names {names[0]}, which "
+                    "has no NVLink")
+    return None
+
+
+def _without_nvlink(texts: Texts, devices: Mapping[str, LspciDevice]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the boards of every text that are surely without NVLink: the source, and one name for each. Of the PCI tree
+    they are those of NVIDIA's driver: the table has no others."""
+    from ...spec.boards import board  # start-up time
+
+    for source, names in (*_run(texts), *_listed(texts)):
+        if found := [name for name in names if _has_none(name)]:
+            yield source, found
+    tree = [known.name for each in devices.values() if each.driver == "nvidia"
+            and (known := board(f"{each.vendor}:{each.device}")) and known.p2p in _OVER_PCIE]
+    if tree:
+        yield "lspci", tree
+
+
+def _has_none(name: str) -> bool:
+    """Return whether the board of this name, which older drivers print without NVIDIA's, is known to have no NVLink."""
+    from ...spec.boards import board_named
+
+    known = board_named(name) or board_named(f"NVIDIA {name}")
+    return known is not None and known.p2p in _OVER_PCIE
+
+
 def _listed(texts: Texts) -> Iterator[tuple[str, list[str]]]:
     """Yield the models of every text of nvidia-smi that lists all boards: the source, and one name for each."""
     from ...parsers.nvidia.smi_table import listed
@@ -71,12 +112,12 @@ def _run(texts: Texts) -> Iterator[tuple[str, list[str]]]:
         yield "nccl-tests", _of(_ranks, post.text)
 
 
-def _ranks(text: str) -> Iterator[str]:
+def _ranks(text: str) -> Iterable[str]:
     from ...parsers.nvidia.nccl_tests import parse_nccl_tests  # start-up time
 
     ranks = parse_nccl_tests(text).ranks
-    # Of a run on several machines this may be any one.
-    return (rank.name for rank in ranks if len({each.host for each in ranks}) == 1)
+    # Of a run on several machines this may be any one. A text of several runs names a board in each of them.
+    return {rank.bdf or rank.rank: rank.name for rank in ranks if len({each.host for each in ranks}) == 1}.values()
 
 
 def _of(read: Callable[[str], Iterable[str]], text: str) -> list[str]:

@@ -25,6 +25,7 @@ from ...parsers.text.repeats import shortened
 from ...util.at_first_use import dataclass
 from . import packed as imported_packed
 from .dressings import sections
+from .folders import below
 from .line_ends import mended
 from .prompts import ASKED, AT, unprompted
 from .seams import parts as seams
@@ -119,7 +120,7 @@ def _files(path: str) -> list[tuple[str, str]]:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", Flaw.UNREAD) from None
     if not names:
-        raise UsageError(f"{path}: there is no file in this folder (folders below it and links are not read); {GIVE}",
+        raise UsageError(f"{path}: there is no file in this folder (links are not read); {below(path) or GIVE}",
                          Damage.EMPTY)
     if len(names) > MAX_FILES:
         raise UsageError(f"{path}: holds {len(names)} files; expected a folder with the outputs of one machine, at "

@@ -11,7 +11,7 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_machine import MACHINE
 from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
-from .log_signs import is_log
+from .logs.signs import is_log
 
 __all__ = ["advice", "is_list", "is_result", "not_judged", "recognise", "shown"]
 

@@ -18,11 +18,10 @@ from ..base import Completed, Unreadable
 from ..own_files import how_to_give, own_document
 from . import files as imported_files
 from . import hosts, kinds, posts
-from . import packed as imported_packed
+from .nothing import nothing_of_use
 from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
 from .texts import Texts
-from .window import Unjoined
 
 __all__ = ["ImportedHost", "load_import"]
 
@@ -30,8 +29,6 @@ _TOPO = ("nvidia-smi", "topo", "-m")
 #: Kinds of which a machine has one answer.
 _ONE = ("lscpu", "numactl -H", "systemctl show", "spec", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params",
         "/proc/swaps")
-_EXPECTED = ("the output of sudo lspci -nnvvv, nvidia-smi -q, nvidia-smi topo -m or sudo dmesg, a recording (sudo "
-             "tunecheck record), or another text that the README lists below \"What --from takes\"")
 
 
 class ImportedHost:
@@ -50,7 +47,7 @@ class ImportedHost:
         if texts.unread_header_at and not cut:
             cut = (f"the first line of a device beside {texts.unread_header_at} in lspci cannot be read: that device "
                    "is missing")
-        from .log import doubt  # start-up time
+        from .logs.log import doubt  # start-up time
 
         self.doubts = {**texts.doubts, "/sys/bus/pci/devices": cut or texts.missing, "dmesg": doubt(texts)}
         self.posts = texts.posts
@@ -156,26 +153,20 @@ def load_import(path: str) -> ImportedHost:
             continue
         if better := kinds.advice(piece.text):
             advice.setdefault((piece.origin, better))
-    if not origins and blank and not holes:
-        what = "all files in this folder are empty" if len(seen) > 1 else "there is no text in it"
-        raise UsageError(f"{path}: {what}; {imported_files.GIVE}", Damage.EMPTY)
-    if not origins and advice:
-        raise UsageError(f"{path}: nothing in it can be used: "
-                         f"{'; '.join(f'{origin} is {better}' for origin, better in [*advice][:5])}", Damage.TOO_LITTLE)
-    if not origins and any(isinstance(each, (imported_packed.NoText, Unjoined)) for each in holes):
-        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}; {'; '.join([*holes][:5])}",
-                         Damage.UNKNOWN_PART)
     if not origins:
-        raise UsageError(f"{path}: nothing in it is recognised; expected {_EXPECTED}", Damage.UNKNOWN_PART)
+        raise nothing_of_use(path, len(seen), blank, [*advice], [*holes])
     if any(_flat(text) for text in texts.smi):
         holes.setdefault("nvidia-smi -q lost the blanks in front of its lines, so most of its values cannot be told "
                          "apart; give it as a file: nvidia-smi -q > q.txt")
     holes.update(dict.fromkeys(_cut_reports(texts)))
+    if texts.mixed:
+        raise UsageError(f"{path}: these lines are of more than one machine or boot: {texts.mixed[0]}; keep those of "
+                         "one", Damage.CONTRADICTS)
     problem = hosts.two(texts.named, texts.logged) or hosts.of_nccl(texts.posts.get("NCCL log", ()))
     if not problem and (problem := synthesise(texts)):
         problem += hosts.by_file(origins)
     if problem:
-        raise UsageError(f"{path}: holds the texts of two machines or boots ({problem}); keep one of them",
+        raise UsageError(f"{path}: holds the texts of two machines or boots: {problem}; keep those of one machine",
                          Damage.CONTRADICTS)
     holes.update(dict.fromkeys(texts.set_aside))
     holes.update(dict.fromkeys(f"{origin} also holds {better}" for origin, better in [*advice][:5]))
@@ -232,7 +223,7 @@ def _strays(texts: Texts, piece: imported_files.Piece) -> bool:
     """Keep the lines with an Xid that stand in a text of another kind. Return whether there are any."""
     if piece.path is not None or texts.reported or "NVRM: Xid (" not in piece.text:
         return False
-    from .log import strays  # start-up time
+    from .logs.log import strays  # start-up time
 
     found = strays(piece.text)
     if found:
@@ -242,7 +233,7 @@ def _strays(texts: Texts, piece: imported_files.Piece) -> bool:
 
 def _log(texts: Texts, text: str, title: str) -> None:
     """Keep a kernel log: its last boot as this one's, the others as history."""
-    from .log import add  # start-up time: it takes many patterns
+    from .logs.log import add  # start-up time: it takes many patterns
 
     add(texts, text, title)
 

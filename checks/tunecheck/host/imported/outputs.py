@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["ON_THE_BOX", "output_for"]
 
 #: The beginning of a question (a path, a command or "NVML"), and the command whose output answers it. The first that
@@ -13,7 +15,7 @@ _OUTPUTS = (
     # nvidia-smi tells the version, and never whether the modules are the open ones.
     ("/proc/driver/nvidia/version", "cat /proc/driver/nvidia/version"),
     ("/sys/module/nvidia/version", "nvidia-smi -q"), ("/proc/driver/nvidia/", "nvidia-smi -q"),
-    ("/sys/module/", "grep -r . /sys/module/nvidia*/parameters/"),
+    ("/sys/module/nvidia", "grep -r . /sys/module/nvidia*/parameters/"),
     ("/sys/kernel/iommu_groups", "grep . /sys/kernel/iommu_groups/*/type"),
     ("/sys/devices/system/cpu/cpufreq", "grep . /sys/devices/system/cpu/cpufreq/policy*/scaling_*"),
     ("/sys/devices/system/cpu/", "lscpu"), ("systemctl show", "systemctl show --property=DefaultLimitMEMLOCK"),
@@ -31,6 +33,8 @@ _OUTPUTS = (
 #: Beginnings of what no text of an import answers: boot loader, libraries, modules on disk, packages, tasks, services.
 ON_THE_BOX = ("/boot/", "/etc/", "/efi/", "/usr/", "/lib/", "/run/", "/var/", "/sys/fs/cgroup/", "/sys/firmware/",
               "modinfo", "dpkg", "rpm", "ps ", "grep ", "sleep")
+#: In the name of a frequency policy; and what scaling_* does not match there.
+_POLICY = re.compile(r"/sys/devices/system/cpu/cpufreq/policy[0-9]+/(?!scaling_)")
 
 
 def output_for(question: str) -> str:
@@ -40,6 +44,8 @@ def output_for(question: str) -> str:
     # Where lspci shows no group, only the kernel says whether it made some.
     if question.startswith("/sys/bus/pci/") and question.endswith("/iommu_group"):
         return "sudo dmesg"
+    if (policy := _POLICY.match(question)) is not None:
+        return f"grep -H . /sys/devices/system/cpu/cpufreq/policy*/{question[policy.end():]}"
     found = next((command for start, command in _OUTPUTS if question.startswith(start)), None)
     if found is None and question.startswith(("/proc/sys/", "/sys/kernel/", "/sys/devices/system/")):
         return f"grep -H . {question}"

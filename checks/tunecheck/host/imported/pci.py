@@ -59,7 +59,7 @@ def gaps(device: LspciDevice) -> Iterator[tuple[str, str]]:
         yield "express", ends if device.cut else (
             f"not in the import (its PCI Express registers are not given, or not all{beginning}); {FULL}")
         yield "aer", ends if device.cut else (
-            f"not in the import (no error registers (AER) are shown, and only its bytes prove that it has none); {RAW}"
+            f"not in the import (no AER registers are shown, and only its bytes prove that it has none); {RAW}"
             if device.port and not device.aer and device.codes and not device.denied else
             f"not in the import (its error registers are not shown); {FULL}")
     if device.acs is None:

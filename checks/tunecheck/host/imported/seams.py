@@ -11,7 +11,7 @@ from ...parsers.kernel.fragment import messages
 from ...parsers.text.damage import Damage
 from ...util.at_first_use import regex
 from .kinds import recognise
-from .log_signs import LOG_LINE, SAID, SHORT_SAID
+from .logs.signs import LOG_LINE, SAID, SHORT_SAID
 from .output_signs import MANY, ONCE, SIGNS
 from .posts import kinds
 

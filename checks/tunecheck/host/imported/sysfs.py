@@ -9,7 +9,7 @@ from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
 from .cmdline import apart, from_log
 from .differing import differing
-from .driver_and_boards import other_boards, other_driver
+from .driver_and_boards import linked_without_nvlink, other_boards, other_driver
 from .guest import guest_evidence
 from .nvidia_smi import contradiction, elsewhere
 from .short import from_short
@@ -53,7 +53,7 @@ def synthesise(texts: Texts) -> str | None:
     elif problem:
         return problem
     problem = (contradiction(texts) or differing(texts) or elsewhere(texts, devices) or other_driver(texts)
-               or other_boards(texts))
+               or other_boards(texts) or linked_without_nvlink(texts, devices))
     if problem:
         return problem
     smi = _smi(texts)
@@ -77,7 +77,7 @@ def synthesise(texts: Texts) -> str | None:
         texts.errors[f"read {path}"] = Absence.NOT_UNDERSTOOD.because(f"not usable ({why}); keep one of them")
     _from_log(texts)
     if texts.past or _DMESG in texts.runs:
-        from .log import history  # start-up time
+        from .logs.log import history  # start-up time
 
         history(texts)
     return None

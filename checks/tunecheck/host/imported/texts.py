@@ -29,7 +29,8 @@ class Texts:
     ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
     as in base.doubt; ``answers``: every text of the kinds of which a machine has one, ``torn``: what two texts say of a
     path that can have only one value; ``named`` and ``logged``: as in hosts.two; ``set_aside``: what was recognised
-    and is not judged, or tells too little, and why."""
+    and is not judged, or tells too little, and why; ``mixed``: which logs are of several machines, and what shows
+    it."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class Texts:
     named: dict[str, set[str]] = field(default_factory=dict)
     logged: dict[str, set[str]] = field(default_factory=dict)
     set_aside: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
 
     def file(self, path: str, content: str) -> None:
         self.reads.setdefault(path, content.encode())
@@ -105,7 +107,7 @@ class Texts:
                 self.runs[each] = text
             self.answer(kind, text)
         if asked[0][-1] == "?":
-            return "nvidia-smi topo -p2p (its letter is not in the text; put the command above it)"
+            return "nvidia-smi topo -p2p (the text does not say whether this is -p2p r or w; put the command above it)"
         return f"nvidia-smi {matrix.kind}"
 
     @staticmethod

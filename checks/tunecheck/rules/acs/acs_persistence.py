@@ -109,9 +109,9 @@ def _judge(case: Case, ports: list[str]) -> Finding:
                         f"{generated.why()}", evidence=(generated.source,), absence=generated.absence)
     lacking = uncovered(case, ports, generated.value)
     if lacking and case.open_trial:
-        return _finding(TRIAL_OPEN, "unknown", "generated", f"this trial boot keeps ACS redirect off at "
-                        f"{', '.join(lacking)}; the boot loader's default entry gets that option when the trial is "
-                        "committed, and without that the next boot turns redirect on again", expected=_EXPECTED,
+        return _finding(TRIAL_OPEN, "unknown", "generated", "the trial boot is not committed: the next "
+                        "boot turns ACS redirect on again unless a commit puts the option that keeps it off into the "
+                        f"boot loader's default entry; ports: {', '.join(lacking)}", expected=_EXPECTED,
                         evidence=(running.source, generated.source), remedy=boot_remedies.commit(case, "acs"))
     if lacking:
         return _finding("lost-at-next-boot", "fail", "generated", f"the next boot turns ACS redirect on again at "

@@ -78,8 +78,8 @@ def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Rem
     path = f"the path {_labels(pairs)}"
     if not port.acs.known:
         root = port.acs.absence is Absence.NO_PERMISSION
-        return Finding(_ID, REGISTERS_UNREAD, port.bdf, "unknown", "behaviour", f"the ACS control register of "
-                       f"{port.bdf} on {path} cannot be read: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
+        return Finding(_ID, REGISTERS_UNREAD, port.bdf, "unknown", "behaviour", f"{port.bdf}: the ACS control "
+                       f"register cannot be read, on {path}: {port.acs.why()}", "?", _EXPECTED, (port.acs.source,),
                        AS_ROOT if root else None, absence=port.acs.absence)
     acs = port.acs.value
     if acs is None:
@@ -122,9 +122,9 @@ def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tupl
                        evidence)
     remedy = Remedy("take pci=disable_acs_redir= and whatever else clears ACS out of the boot configuration and "
                     "reboot; where one machine has all of them, this is its direct way", (), True)
-    return Finding(_ID, "guests-not-kept-apart", port.bdf, "warn", "behaviour", f"{port.bdf} {observed} lets peer "
-                   f"traffic pass on {path} below the IOMMU: virtual machines with these accelerators are not kept "
-                   "apart", observed, "ReqRedir+", evidence, remedy)
+    return Finding(_ID, "guests-not-kept-apart", port.bdf, "warn", "behaviour", f"{port.bdf} {observed} keeps no "
+                   "virtual machines with these accelerators apart: it lets peer traffic pass below the IOMMU on "
+                   f"{path}", observed, "ReqRedir+", evidence, remedy)
 
 
 def _labels(pairs: list[Pair]) -> str:

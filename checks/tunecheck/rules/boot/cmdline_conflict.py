@@ -17,6 +17,8 @@ from ..context import Case
 CHECK = Check(
     "cmdline-conflict", "nothing on the command line takes a declared parameter back",
     Heading.BOOT, 50, Family.BOOT, judges=("kernel.cmdline.{subject}",),
+    # The role kernel_cmdline writes nothing while another's word contradicts what is declared.
+    before=("cmdline-token",),
 )
 CODES = {
     "overridden": "Another word on the running command line takes a declared parameter back.",
@@ -49,7 +51,7 @@ def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source:
         code, outcome, verb, more = (("overridden", "fail", "takes back", "") if conflict.wins else
                                      ("contradicted", "warn", "stands beside", ", which the kernel obeys"))
         yield Finding(_ID, code, conflict.declared, outcome, "effective",
-                      f"{conflict.rival} {verb} the declared {conflict.declared} on the running command line{more} "
-                      f"({conflict.why})", conflict.rival, f"{conflict.declared} alone", (source,),
+                      f"{conflict.rival} {verb} the declared {conflict.declared} on the running command line{more}: "
+                      f"{conflict.why}", conflict.rival, f"{conflict.declared} alone", (source,),
                       Remedy(f"remove {conflict.rival} from the boot configuration that sets it (look in "
                              "/etc/default/grub and /etc/default/grub.d)", ("cmdline",), True))

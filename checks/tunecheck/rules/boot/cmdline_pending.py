@@ -48,10 +48,10 @@ def judge(case: Case) -> Iterator[Finding]:
     # cmdline-token judges the declared words, acs-persistence the declared ACS options.
     others, told = {*words(declared_tokens(case.spec))}, []
     for code, here, there, text in (
-            ("reboot-pending", generated.value, running.value, "set, reboot pending: it is in the boot loader's "
+            ("reboot-pending", generated.value, running.value, "set, reboot pending; it is in the boot loader's "
              "default entry, but does not run"),
-            ("lost-at-next-boot", running.value, generated.value, "runs, but is not in the boot loader's default "
-             "entry: the next boot loses it")):
+            ("lost-at-next-boot", running.value, generated.value, "is not in the boot loader's default entry; it "
+             "runs now, and the next boot loses it")):
         for word in _tuning(here, there):
             acs = case.spec.acs.peer_redirect == "off" and "_acs" in word
             if word in others or acs:

@@ -87,9 +87,9 @@ def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:
                        f"it is unknown: {boot.generated.why()}", "running", "running and generated", evidence,
                        absence=boot.generated.absence)
     if effective and case.open_trial:
-        return Finding(_ID, TRIAL_OPEN, token, "unknown", "generated", f"{token} is running in this trial boot; the "
-                       "boot loader's default entry gets it when the trial is committed, and without that the next "
-                       "boot loses it", "running", "running and generated", evidence,
+        return Finding(_ID, TRIAL_OPEN, token, "unknown", "generated", f"{token} is not in the boot loader's "
+                       "default entry yet: it is running in this trial boot, and the next boot loses it unless the "
+                       "trial is committed", "running", "running and generated", evidence,
                        boot_remedies.commit(case, "cmdline"))
     if effective:
         return _fail(case, "lost-at-next-boot", token, "generated", "is running but not in the generated "

@@ -56,7 +56,7 @@ def judge(case: Case) -> Iterator[Finding]:
         all_parsed, advice = False, unparsed(word)
         if source == case.host.kernel.log.source:
             reason += f": rejected by the kernel{f'; {advice}' if advice and word not in INEFFECTIVE else ''}"
-        yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing: {reason}",
+        yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; {reason}",
                       "not parsed", "words that the kernel parses", (running.source, source), _REMOVE)
     apart = list(_apart(case, running.value, running.source))
     yield from apart
@@ -80,7 +80,7 @@ def _apart(case: Case, line: tuple[str, ...], source: str) -> Iterator[Finding]:
     other = {"IVRS": "intel_iommu", "DMAR": "amd_iommu"}.get(table or "", "")
     for word in placed:
         if other and name_of(word) == other:
-            yield Finding(_ID, "other-maker", word[:200], "warn", "effective", f"{word[:200]} changes nothing: the "
+            yield Finding(_ID, "other-maker", word[:200], "warn", "effective", f"{word[:200]} changes nothing; the "
                           f"firmware describes an IOMMU of {'AMD' if table == 'IVRS' else 'Intel'} ({table})",
                           word[:200], "the words of this maker's IOMMU", (source,), _REMOVE)
     for at, word in enumerate(placed):
@@ -88,7 +88,7 @@ def _apart(case: Case, line: tuple[str, ...], source: str) -> Iterator[Finding]:
             why = clash(word, later)
             if why and not {word, later} & declared:
                 yield Finding(_ID, "contradict", f"{word[:100]} {later[:100]}", "warn", "effective", f"{word[:100]} "
-                              f"and {later[:100]} contradict each other: {why}", f"{word[:100]} {later[:100]}",
+                              f"and {later[:100]} contradict each other; {why}", f"{word[:100]} {later[:100]}",
                               "one of them", (source,), _REMOVE)
 
 
@@ -97,6 +97,6 @@ def _from_log_alone(case: Case) -> Iterator[Finding]:
     log = case.host.kernel.log
     for word, line in islice(log.value.rejected.items() if log.value else (), _MOST):
         if name_of(word) in {"pci", *VALUES}:
-            yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing: "
+            yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; "
                           f"{line[:200]}: rejected by the kernel", "not parsed", "words that the kernel parses",
                           (log.source,), _REMOVE)

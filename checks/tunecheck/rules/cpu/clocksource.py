@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome, text = "ok", "pass", f"the clock source is {clock.value}"
     elif nvidia:
         code, outcome = "slow-source", "warn"
-        text = f"the clock source is {clock.value}: every time stamp of the launch path is slower"
+        text = f"the clock source is {clock.value}; every time stamp of the launch path is slower"
     else:
         code, outcome = "slow-source-without-gpu", "skip"
         text = f"the clock source is {clock.value}; without NVIDIA GPUs that is no matter"

@@ -16,6 +16,7 @@ from ..context import Case
 CHECK = Check(
     "cpu-governor", "every CPU has the declared governor", Heading.SYSTEM, 20, Family.CPU,
     judges=("cpu.governor", "cpu.epp"),
+    judges_of=(("governor", "cpu.governor"), ("energy preference", "cpu.epp"), ("CPUs", "")),
 )
 CODES = {
     "no-policy": "The kernel scales no CPU frequency here, so there is no policy.",

@@ -21,7 +21,7 @@ CHECK = Check(
     judges=("cpu.lost", "cpu.online"),
 )
 CODES = {
-    "no-interrupt-remapping": "A CPU did not come up: without interrupt remapping the kernel has only 8-bit APIC ids.",
+    "no-interrupt-remapping": "A CPU did not come up, for want of interrupt remapping.",
     "invalid-apic-id": "A CPU did not come up, because its APIC id is invalid.",
     "smt-off": "Only some CPUs are online, because SMT is off.",
     "capped-by-cmdline": "CPUs are offline, and a word on the command line limits their number.",
@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
     capped = [word for word in case.host.kernel.cmdline.value or () if word.startswith(("maxcpus=", "nosmp"))]
     if broken:
         off = " ".join(switched_off(case) or ())
-        cause = (f": {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
+        cause = (f"; {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
                  if log and log.boot.x2apic_refused else "")
         code, outcome = "no-interrupt-remapping" if cause else "invalid-apic-id", "warn"
         text = f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
@@ -52,9 +52,9 @@ def judge(case: Case) -> Iterator[Finding]:
     elif present == online and not from_log.is_complete(case):
         code, outcome = from_log.incomplete_code(case), "unknown"
         lost = (f"no CPU that did not come up {from_log.limits_of_log(case)}" if log else
-                "whether it left one out only the kernel log tells, which cannot be read: "
-                f"{case.host.kernel.log.why()}")
-        text = f"all {len(online)} CPUs that the kernel counts are online; {lost}"
+                f"the kernel log would tell, and cannot be read: {case.host.kernel.log.why()}")
+        text = (f"whether the kernel left a CPU out is not known: {lost}; all {len(online)} CPUs that it counts are "
+                "online")
     elif present == online:
         text = f"all {len(online)} CPUs are online"
     elif box.smt.value in ("off", "forceoff"):
@@ -64,7 +64,7 @@ def judge(case: Case) -> Iterator[Finding]:
         named = show(present - online)
         code, outcome = "capped-by-cmdline" if capped else "offline", "warn"
         text = f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
-        words = [] if capped else _in_the_way(case, len(present))
+        words = no_remapping(case) if not capped and _may_be_refused(case) else []
         if words:
             text += (f": {' '.join(words)} can keep CPUs from coming up, as without interrupt remapping the "
                      "kernel has only 8-bit APIC ids")
@@ -74,17 +74,25 @@ def judge(case: Case) -> Iterator[Finding]:
                   unread.absence if unread and outcome == "unknown" else None)
 
 
-def _in_the_way(case: Case, present: int) -> list[str]:
-    """Return the words on the command line that may keep a CPU from coming up. A log of the whole boot would name the
-    CPU, so nothing is suspected beside one."""
-    return no_remapping(case) if present >= _WIDE and not from_log.is_complete(case) else []
+def _may_be_refused(case: Case) -> bool:
+    """Return whether a CPU may be offline because the kernel refused its APIC id. A log of the whole boot would name
+    the CPU, so nothing is suspected beside one."""
+    return len(case.host.platform.present.value or ()) >= _WIDE and not from_log.is_complete(case)
 
 
 def _up(case: Case, named: str, words: list[str]) -> Remedy:
     """Return how to bring CPUs up, and what to do where the kernel refuses that."""
     bring = Remedy.of("run: ", run("chcpu -e", named))
     if not words:
-        return bring
+        return _with_next_output(case, bring) if _may_be_refused(case) else bring
     boot = boot_fix(case) if switched_off(case) else boot_remedies.remove(" ".join(words))
     lead = f"{bring.text}; where that fails (the kernel log then says: invalid APIC ID), "
-    return replace(boot, text=lead + boot.text, commands=(*bring.commands, *boot.commands), needs_reboot=False)
+    # The play is the second half of this fix: as its short form it would drop the first one.
+    return replace(boot, text=lead + boot.text, commands=(*bring.commands, *boot.commands), needs_reboot=False,
+                   play_text="")
+
+
+def _with_next_output(case: Case, bring: Remedy) -> Remedy:
+    """Return the way to bring CPUs up, and the outputs that tell why the kernel may refuse it."""
+    line = () if case.host.kernel.cmdline.known else (" and ", run("cat /proc/cmdline"))
+    return Remedy.of("try: ", *bring.commands, "; where that fails, add the output of: ", run("sudo dmesg"), *line)

@@ -13,6 +13,7 @@ from ..context import Case
 CHECK = Check(
     "numa-nodes", "every node has memory, every accelerator a node",
     Heading.SYSTEM, 50, Family.CPU, judges=("numa.without_memory", "pcie.numa"),
+    judges_of=(("nodes", "numa.without_memory"), ("accelerators", "pcie.numa")),
 )
 CODES = {
     "node-without-memory": "A NUMA node has CPUs and no memory.",

@@ -53,8 +53,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       release, "", (source,))
     else:
         yield Finding(_ID, "gpus-not-given", "nvcc", "unknown", "configured",
-                      f"nvcc of CUDA {release} compiles up to {newest} "
-                      "(Blackwell needs 12.8); which GPUs there are is not given; add: nvidia-smi -L", release, "",
+                      "which GPUs there are is not given; add: nvidia-smi -L; nvcc of CUDA "
+                      f"{release} compiles up to {newest} (Blackwell needs 12.8)", release, "",
                       (source,))
 
 

@@ -44,7 +44,7 @@ def judge(case: Case) -> Iterator[Finding]:
         fix = from_driver.build(release, f"install linux-headers-{release} (kernel-devel-{release}); ")
         yield Finding(_ID, "no-headers", release, "warn" if module.value else "fail", "generated",
                       f"the headers of kernel {release} "
-                      "are not installed: DKMS cannot build for it", "none", "headers",
+                      "are not installed; DKMS cannot build for it", "none", "headers",
                       (f"/lib/modules/{release}/build",), fix)
     elif len(versions) > 1:
         yield Finding(_ID, "several-versions", "dkms", "warn", "generated",

@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterator[Finding]:
             others.setdefault(str(gpu.driver.value), []).append(gpu)
     if bare:
         # A text that names none may have lost the line: then nouveau-loaded cannot tell either.
-        text = (f"no driver is shown for {_names(bare)}: none has it, or the line that names it was lost"
+        text = (f"lspci shows no \"Kernel driver in use\" for {_names(bare)}: none has it, or the line was lost"
                 if any(gpu.driver.silent for gpu in bare) else f"no driver has {_names(bare)}")
         yield Finding(_ID, "no-driver-bound", _names(bare), "fail" if wanted else "warn", "effective", text,
                       "no driver", str(wanted or "nvidia"), ("/sys/bus/pci/devices",), wanted_driver.install(case))
@@ -54,8 +54,8 @@ def judge(case: Case) -> Iterator[Finding]:
     torn = [gpu for gpu in gpus if gpu.driver.missing and wanted_driver.in_nvml(case, gpu)]
     if torn and not bare:
         yield Finding(_ID, "nvml-and-lspci-differ", _names(torn), "unknown", "effective",
-                      f"no driver is shown for {_names(torn)}, and NVML "
-                      "names it: one of the two is of another time, or a line is missing; add: lspci -nnk")
+                      f"NVML has {len(torn)} GPU{'s' * (len(torn) > 1)} that lspci shows no driver of: {_names(torn)}: "
+                      "one of the two is of another time, or a line is missing; add: lspci -nnk")
     if unread:
         yield Finding(_ID, UNREAD, unread[0].bdf, "unknown", "effective",
                       f"the driver of {unread[0].bdf} is not known: {unread[0].driver.why()}",

@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterator[Finding]:
         where = f" at {stuck.where}" if stuck.where else ""
         kill = "; SIGKILL pending" if stuck.kill_pending else ""
         text = (f"{name} hangs in the NVIDIA driver{where}{kill}" if stuck.in_driver else
-                f"{name} hangs in the kernel{where}{kill}; whether in the NVIDIA driver only root can see")
+                f"only root can see whether {name} hangs in the NVIDIA driver: it hangs in the kernel{where}{kill}")
         yield Finding(_ID, "hangs-in-driver" if stuck.in_driver else "hangs", name,
                       "fail" if stuck.in_driver else "unknown", "behaviour", text, "state D", "no such task",
                       (f"/proc/{stuck.task.pid}/task/{stuck.task.thread}/stack",),
@@ -44,5 +44,5 @@ def judge(case: Case) -> Iterator[Finding]:
         whole = processes.value.complete
         yield Finding(_ID, OK if whole else "tasks-in-part", "processes", "pass" if whole else "unknown", "behaviour",
                       "no task hangs in the driver" if
-                      whole else "no task of those seen hangs in the driver; not every one could be seen", "", "",
+                      whole else "not every task could be seen; of those seen none hangs in the driver", "", "",
                       (processes.source,), None if whole else AS_ROOT)

@@ -39,8 +39,8 @@ def judge(case: Case) -> Iterator[Finding]:
     unread = from_driver.fabric_unread(case)
     if nvml.value and unread and not links and not active.value:
         yield Finding(_ID, "need-unknown", "service", "unknown", "effective",
-                      f"whether {unread} hangs on an NVSwitch, which needs it, "
-                      f"is not told: {from_driver.fabric_missing(case)}", evidence=(nvml.source,))
+                      f"it is not told whether a GPU hangs on an NVSwitch, which needs it ({unread}): "
+                      f"{from_driver.fabric_missing(case)}", evidence=(nvml.source,))
         return
     if nvml.value and not states and not links and active.absence in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST):
         yield Finding(_ID, "not-needed", "service", "skip", "effective",
@@ -59,9 +59,11 @@ def judge(case: Case) -> Iterator[Finding]:
     missing = bool(set(states.values()) - {"completed"}) and not active.value
     idle = not states and not links and bool(active.value)
     text = {True: "Fabric Manager runs", False: "Fabric Manager does not run here", None: "the fabric is up"}
-    more = ("but no GPU here hangs on an NVSwitch" if idle else "and not all GPUs have joined the fabric" if missing
-            else "and every GPU has joined the fabric" if states else "and no GPU needs another")
+    more = ("and not all GPUs have joined the fabric" if missing else
+            "and every GPU has joined the fabric" if states else "and no GPU needs another")
+    shown = "Fabric Manager runs for nothing: no GPU here hangs on an NVSwitch" if idle else \
+        f"{text[active.value]}, {more}"
     code, outcome = ("runs-for-nothing", "warn") if idle else ("not-running", "fail") if missing else (OK, "pass")
     yield Finding(_ID, code, "service", outcome, "effective",
-                  f"{text[active.value]}, {more}", "active" if active.value else "inactive",
+                  shown, "active" if active.value else "inactive",
                   "inactive" if idle else "active", evidence, _STOP if idle else _START if missing else None)

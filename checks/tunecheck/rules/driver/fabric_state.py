@@ -68,19 +68,20 @@ def judge(case: Case) -> Iterator[Finding]:
             wrong.setdefault(", ".join(str(fault)[:80] for fault in health[:8]), []).append(gpu.bdf)
     for text, bdfs in wrong.items():
         yield Finding(_ID, "unhealthy", ", ".join(bdfs), "fail", "effective",
-                      f"{some(bdfs, 8)}: the GPU's place in the NVLink fabric is not healthy: {text}", text, "healthy",
-                      (nvml.source,), _HEALTH)
+                      f"the place of a GPU in the NVLink fabric is not healthy: {text}: {some(bdfs, 8)}", text,
+                      "healthy", (nvml.source,), _HEALTH)
     if wrong or shown:
         return
     unread = from_driver.fabric_unread(case)
     if unread and not set(states.values()) - {"completed"}:
         yield Finding(_ID, "need-unknown", "fabric", "unknown", "effective",
-                      f"whether {unread} hangs on an NVSwitch is not told: {from_driver.fabric_missing(case)}",
+                      f"it is not told whether a GPU hangs on an NVSwitch ({unread}): "
+                      f"{from_driver.fabric_missing(case)}",
                       evidence=(nvml.source,))
     elif not set(states.values()) - {"completed"} and (unsaid := from_driver.fabric_unsaid(case)):
         parts = some([f"{bdf}: {what}" for bdf, what in unsaid.items()], 3)
         yield Finding(_ID, "health-unknown", ", ".join(unsaid), "unknown", "effective",
-                      f"all {len(states)} GPUs have joined the NVLink fabric, and it is not known how: {parts}",
+                      f"how {len(states)} GPUs have joined the NVLink fabric is not known: {parts}",
                       "completed", "completed, success, healthy", (nvml.source,))
     elif not set(states.values()) - {"completed"}:
         yield Finding(_ID, OK if states else "no-nvswitch", "fabric", "pass" if states else "skip", "effective",

@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     needs = [device.bdf for device in case.snapshot.topology.devices if device.ids.startswith(_BLACKWELL)]
     good = flavour.value == "open"
-    why = f", and {', '.join(needs)} are Blackwell, which they do not support" if needs and not good else ""
+    why = f", which do not support Blackwell boards: {', '.join(needs)}" if needs and not good else ""
     code, outcome = (OK, "pass") if good else ("blackwell-unsupported", "fail") if needs else ("not-open", "warn")
     yield Finding(_ID, code, "nvidia", outcome, "effective",
                   f"the {flavour.value} kernel modules are loaded{why}", flavour.value, "open", (flavour.source,),

@@ -109,7 +109,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
         reason = ("the loaded module shows no such parameter (misspelt, or not exported)" if fact.missing
                   else fact.why())
         return Finding(_ID, "no-such-parameter" if fact.missing else UNREAD, subject, "unknown", "effective",
-                       f"the live value of {subject} is unknown: {reason}", "?",
+                       f"not known: the live value of {subject}: {reason}", "?",
                        expected, evidence, absence=fact.absence)
     set_to = _configured(module, parameter)
     ready = set_to is not None and same_value(value, set_to)
@@ -125,7 +125,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
                        expected, evidence)
     if module.configured.value is None:
         return Finding(_ID, "next-load-unread", subject, "unknown", "configured",
-                       f"{subject} is right now; whether it stays is unknown: "
+                       f"whether {subject} stays as it is now is unknown: it is right now; "
                        f"{module.configured.why()}", fact.value, expected, evidence, absence=module.configured.absence)
     # A module's own default needs no line in modprobe.d: then the live value is right and nothing contradicts it.
     wrong = set_to is not None

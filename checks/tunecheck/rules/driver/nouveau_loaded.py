@@ -41,8 +41,8 @@ def judge(case: Case) -> Iterator[Finding]:
                           "nvidia", (fact.source,), _OUT)
         elif not _is_known(fact):
             # driver-bound says the same of it.
-            text = (f"no driver is shown for {gpu.bdf}: none has it, or the line that names it was lost, and that "
-                    "could be nouveau" if fact.silent else f"the driver of {gpu.bdf} is not known: {fact.why()}")
+            text = (f"lspci shows no \"Kernel driver in use\" for {gpu.bdf}; nouveau cannot be ruled out"
+                    if fact.silent else f"the driver of {gpu.bdf} is not known: {fact.why()}")
             yield Finding(_ID, UNREAD, gpu.bdf, "unknown", "effective", text,
                           evidence=(fact.source,), absence=fact.absence)
     if not bad:

@@ -34,7 +34,7 @@ def unanswered(case: Case, check: str, boards: set[str]) -> Finding:
     reason = nvml.reason or ""
     code, outcome, text, remedy = NVML_UNREAD, "unknown", f"no answer: {reason}", None
     if nvml.absence is Absence.MISMATCH:
-        text, code = f"{VERSIONS}: {reason}", "library-mismatch"
+        text, code = f"no answer: {VERSIONS}: {reason}", "library-mismatch"
         if case.snapshot.host is None:      # else driver-coherence fails, with the versions
             outcome, remedy = "fail", MISMATCH
     elif nvml.absence is Absence.NO_PERMISSION:

@@ -63,13 +63,13 @@ def refused(case: Case, check: str) -> Iterator[Finding]:
             if case.snapshot.nvml.value is not None and not gpus else ""
         if kind == OF_VERSIONS and case.snapshot.host is not None:
             # One cause is one failure: driver-coherence compares the driver's parts, and says how to join them.
-            yield Finding(check, code, "NVML", "unknown", "effective", f"{text}{beside}: not known before "
-                          "driver-coherence passes", words[kind], "an answer", ("nvidia-smi",),
+            yield Finding(check, code, "NVML", "unknown", "effective", "not known before driver-coherence "
+                          f"passes: {text}{beside}", words[kind], "an answer", ("nvidia-smi",),
                           absence=Absence.MISMATCH)
             continue
         if kind in _WITHOUT_MODULE and case.snapshot.host is not None and (cause := _cause(case)):
-            yield Finding(check, code, "NVML", "unknown", "effective", f"{text}{beside}: not known before "
-                          f"{cause} passes", words[kind], "an answer", ("nvidia-smi",), absence=Absence.NO_DRIVER)
+            yield Finding(check, code, "NVML", "unknown", "effective", f"not known before {cause} passes: "
+                          f"{text}{beside}", words[kind], "an answer", ("nvidia-smi",), absence=Absence.NO_DRIVER)
             continue
         yield Finding(check, code, ", ".join(gpus) or "NVML", "fail", "effective", f"{about}{text}{beside}",
                       words[kind], "an answer", ("nvidia-smi",), fix)

@@ -17,9 +17,12 @@ __all__ = ["Loss", "losses"]
 
 _BMC = Remedy("look for PCIe errors in the BMC's event log; some BIOSes have a setting for OS native AER",
               place=Place.FIRMWARE)
-_PORTBUS = Remedy.typed("see which installed kernel has the port services (`grep -rs --include=config-* "
-                        "CONFIG_PCIEPORTBUS=y /boot`) and boot one that does; where the running one has them, look for "
-                        "the word in `cat /proc/cmdline`")
+_OTHER_KERNEL = ("see which installed kernel has the port services (`grep -rs --include=config-* CONFIG_PCIEPORTBUS=y "
+                 "/boot`) and boot one that does")
+_PORTBUS = Remedy.typed(_OTHER_KERNEL)
+#: Where the command line was not read, the word comes first: to look for it is less than to boot another kernel.
+_PORTBUS_OR_WORD = Remedy.typed("look for pcie_ports=compat in `cat /proc/cmdline`, and remove it from the boot "
+                                f"configuration; where it is not there, {_OTHER_KERNEL}")
 #: The code of each outcome of parsers/pci/osc.py that leaves PCIe errors to somebody else, in order of report.
 _CODES = {"disabled": "services-off", "unsupported": "support-missing", "not asked": "not-asked",
           "refused": "firmware-keeps-it", "failed": "osc-failed"}
@@ -66,7 +69,8 @@ def losses(case: Case, bridges: Mapping[str, Bridge]) -> list[Loss]:
         named.update(words)
         shown = some(names, 3)
         text = text.format(f"{len(names)} of {len(bridges)} host bridges ({shown})")
-        losses_by_reason[outcome] = _loss(case, code, text, words, _PORTBUS if outcome == "disabled" else _BMC)
+        portbus = _PORTBUS if case.host.kernel.cmdline.known else _PORTBUS_OR_WORD
+        losses_by_reason[outcome] = _loss(case, code, text, words, portbus if outcome == "disabled" else _BMC)
     # Words whose effect the log does not show: it lost its start, or it is not this boot's.
     unexplained = [word for word in _switches(case, bridges, native) if word in running and word not in named]
     if unexplained and not losses_by_reason:

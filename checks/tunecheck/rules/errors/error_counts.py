@@ -89,7 +89,7 @@ def latched(case: Case) -> tuple[str, str, str, str, Fact[Any] | None] | None:
     gpus = case.snapshot.nvml.value.gpus if case.snapshot.nvml.value else ()
     counts = [count for gpu in gpus if (count := gpu.number("replay_counter").value) is not None]
     replays = f", and NVML counts {sum(counts)} replays at {len(counts)} GPUs since reset" if counts else ""
-    limits = "a state and no count: whoever handles an error clears it; counts need a recording (tunecheck record)"
+    limits = "a state and no count: whoever handles an error clears it; counts need a recording: sudo tunecheck record"
     unread = next((fact for fact in facts if fact is not None and fact.value is None), None)
     if held:
         text = f"errors latched at a hop: {some(held, 6, ', ')}{replays} ({limits})"
@@ -141,8 +141,8 @@ def uncounted(case: Case) -> tuple[str, str, str] | None:
         return "not-counted", "skip", ("the counters stand at 0 and the kernel does not handle PCIe errors "
                                        "(aer-ownership): no sign of health")
     if from_log.events(case) is None:
-        return LOG_UNREAD, "unknown", ("the counters stand at 0; whether the kernel counts at all only the kernel "
-                                       "log tells, which cannot be read")
+        return LOG_UNREAD, "unknown", ("whether the kernel counts at all is not known, as its log cannot be read; "
+                                       "the counters stand at 0")
     return None if from_log.is_complete(case) else (
         from_log.incomplete_code(case), "unknown",
-        f"the counters stand at 0; whether the kernel counts is not {from_log.limits_of_log(case)}")
+        f"whether the kernel counts is not {from_log.limits_of_log(case)}; the counters stand at 0")

@@ -67,7 +67,7 @@ def nothing_logged(case: Case, check: str, what: str) -> Finding:
     if is_complete(case):
         return Finding(check, OK, "kernel log", "pass", "behaviour", f"no {what} since boot", evidence=source)
     return Finding(check, incomplete_code(case), "kernel log", "unknown", "behaviour",
-                   f"no {what} {limits_of_log(case)}", evidence=source)
+                   f"not known for the whole boot: no {what} {limits_of_log(case)}", evidence=source)
 
 
 def quoted(case: Case, check: str, code: int | None = None) -> Finding | None:
@@ -80,8 +80,8 @@ def quoted(case: Case, check: str, code: int | None = None) -> Finding | None:
     shown = [f"Xid {each.code} of {each.gpu}" for each in told[:_QUOTED]]
     more = f" and {len(told) - _QUOTED} more" if len(told) > _QUOTED else ""
     return Finding(check, "quoted", "quoted", "unknown", "behaviour",
-                   f"{', '.join(shown)}{more}: named by a sentence or another program, and by no line of the kernel "
-                   "that is here; whether it happened on this box is not told", ", ".join(shown), "no Xid since boot",
+                   f"whether it happened on this box is not told: {', '.join(shown)}{more} is named by a sentence or "
+                   "another program, and by no line of the kernel that is here", ", ".join(shown), "no Xid since boot",
                    (case.host.kernel.log.source,),
                    Remedy.typed("what it means: `tunecheck explain xid:{code}`; what the kernel of the box said: "
                                 "`sudo journalctl -k -b -g Xid`",

@@ -75,9 +75,12 @@ def _blocked(case: Case, task: HungTask) -> Finding:
     a list of tasks (SysRq), in which a moment's wait is shown too."""
     code, outcome, where = (("blocked-in-driver", "warn", "in the NVIDIA driver") if task.in_driver else
                             ("blocked", "unknown", "in the kernel"))
-    return Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour",
-                   f"{task.name} (pid {task.pid}) was blocked {where} (state D){from_log.at(task.when)}; the line that "
-                   "says for how long is not here", "state D", "no hung task since boot",
+    state = f"blocked {where} (state D){from_log.at(task.when)}"
+    who = f"{task.name} (pid {task.pid})"
+    text = f"not told for how long {who} was {state}: the line that says it is not here"
+    text = f"{who} was {state}; the line that says for how long is not here" if task.in_driver else text
+    return Finding(_ID, code, f"{task.name} {task.pid}", outcome, "behaviour", text, "state D",
+                   "no hung task since boot",
                    (case.host.kernel.log.source,), _LONGER)
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 CHECK = Check(
     "kernel-log-complete", "the kernel log holds this whole boot",
-    Heading.KERNEL, 100, Family.ERRORS,
+    # How much of the log is there is no event: a text that never tells where it ends is no news every night.
+    Heading.KERNEL, 100, Family.ERRORS, happening=False,
 )
 CODES = {
     "start-missing": "The kernel log lost its start: it does not hold the first line of the boot.",
@@ -40,16 +41,17 @@ def judge(case: Case) -> Iterator[Finding]:
                       evidence=(source,))
     else:
         code, what, remedy = _lacks(log)
-        yield Finding(_ID, code, "kernel log", "warn", "behaviour", f"the kernel log {what}; what happened there is "
-                      "not seen", "incomplete", "a log from the first line of the boot to the time of reading",
+        yield Finding(_ID, code, "kernel log", "warn", "behaviour", f"{what}; what happened there is not seen",
+                      "incomplete", "a log from the first line of the boot to the time of reading",
                       (source,), remedy)
 
 
 def _lacks(log: KernelEvents) -> tuple[str, str, Remedy]:
     span = f" (from {log.first} to {log.last})" if log.first and log.last else ""
     if not log.start:
-        text = f"lost its start: the line `Linux version` is missing{span}"
+        text = f"the kernel log lost its start; the line `Linux version` is missing{span}"
         return "start-missing", text, _RECORD if log.doubt else _KEEP
     if log.cut:
-        return "lines-missing", f"is too long to be read whole, or lost lines: its middle was left out{span}", _KEEP
-    return "end-unknown", f"begins at the boot, and {log.doubt}{span}", _RECORD
+        text = f"the kernel log is too long to be read whole, or lost lines; its middle was left out{span}"
+        return "lines-missing", text, _KEEP
+    return "end-unknown", f"not known to be whole; the kernel log begins at the boot, and {log.doubt}{span}", _RECORD

@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"the link of a GPU replays packets: {held} (since the driver was loaded)"
     elif unread:
         code, outcome = UNREAD, "unknown"
-        text = f"how often the link of {unread} replayed packets, or did so over and over (rollovers), is not told"
+        text = f"not told how often links replayed packets, or did so over and over (rollovers): {unread}"
     elif counts.reason and (state := latched(case)) is not None:
         code, outcome, text, held, lacks = state
     elif counts.reason:

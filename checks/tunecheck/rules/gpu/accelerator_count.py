@@ -10,7 +10,7 @@ from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_
 from ..context import Case
 from ..errors import from_log
 from ..nvidia import wanted_driver
-from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count_text
+from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count, gpu_count_text
 from ..other_makers import ONLY_NVIDIA, others_text
 from ..part_of_devices import shown_by_a_part
 
@@ -22,6 +22,7 @@ CHECK = Check(
 CODES = {
     "other-makers": "There are accelerators of other makers than NVIDIA. None of them is judged.",
     "differs": "There are more or fewer accelerators than the specification declares.",
+    "driver-has-fewer": "The driver has fewer GPUs than the specification declares, and the PCI tree is not known.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
     "other-count-in-guest": "Of a virtual machine a text of the driver has another number of GPUs than the PCI tree.",
@@ -48,8 +49,12 @@ _ONE_TIME = Remedy.typed("take them anew, on one machine and at one time: `nvidi
 _GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
+#: Also what the fleet's report says of a host that has fewer GPUs than the night before.
+LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`); where "
+                    "`lspci -nn -d 10de:` does not list the GPU, look at its seat and power; then reset or power-cycle",
+                    place=Place.MACHINE, words_open_driver=True)
 _LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`), then "
-                     "reset or power-cycle; where the two texts are of different times, take both anew",
+                     "reset or power-cycle; or the texts are of two machines or times: take both anew, on one",
                      place=Place.MACHINE, words_open_driver=True)
 
 
@@ -60,8 +65,12 @@ def judge(case: Case) -> Iterator[Finding]:
         more = f"; NVML (nvidia-smi) names {len(named)} GPUs: {', '.join(named)}" if named else ""
         counted = gpu_count_text(case)
         more += f"; {counted}" if counted else ""
-        yield Finding(_ID, TREE_UNREAD, "accelerators", "unknown", "effective", "the PCI devices cannot be listed: "
-                      f"{accelerators.why()}{more}", evidence=(accelerators.source,), absence=accelerators.absence)
+        unread = f"the PCI devices cannot be listed: {accelerators.why()}"
+        least = gpu_count(case)
+        # How many the driver has is what hosts are told apart by, so it is what was observed.
+        yield _fewer_than_declared(case, unread) or Finding(
+            _ID, TREE_UNREAD, "accelerators", "unknown", "effective", f"{unread}{more}", str(least) if least else "",
+            evidence=(accelerators.source,), absence=accelerators.absence)
         yield from _counts_differ(case)
         return
     ids = ", ".join(case.spec.accelerators.pci_ids) or "NVIDIA display or 3D controllers"
@@ -70,7 +79,8 @@ def judge(case: Case) -> Iterator[Finding]:
     expected = f"{wanted} of {ids}" if wanted is not None else f"at least one of {ids}"
     good = count == wanted if wanted is not None else count > 0
     names = ", ".join(device.bdf for device in accelerators.value) or "none"
-    text = f"{count} accelerator{'' if count == 1 else 's'} found ({names})"
+    text = f"{count} accelerator{'' if count == 1 else 's'} found"
+    text += f", not {wanted} ({names})" if count and not good else f" ({names})"
     beside = others_text(topology)
     if beside and not count:
         text += f", beside {beside}"
@@ -83,7 +93,9 @@ def judge(case: Case) -> Iterator[Finding]:
     # Where nobody said how many there have to be, "7 found" is no pass beside "of 8".
     contradicted = wanted is None and good and any(
         each.outcome == "fail" or each.code in (_OF_TWO, _DIFFER) for each in others)
-    if topology.doubt:
+    if topology.doubt and (fewer := _fewer_than_declared(case, f"the PCI tree may be a part: {text}")):
+        yield fewer
+    elif topology.doubt:
         yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
                                       expected, (f"{accelerators.source}: {names}",)), topology.doubt)
     elif not could_fit and (not missing or not good) and not contradicted:
@@ -97,8 +109,9 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{beside}; {ONLY_NVIDIA}", evidence=(accelerators.source,))
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
-        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"whether {names} is an accelerator is "
-                      f"not known: {maybe[0].why}; {text}", str(count), expected, tuple(each.why for each in maybe[:8]))
+        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"it is not known what {names} is, an "
+                      f"accelerator or not: {maybe[0].why}; {text}", str(count), expected,
+                      tuple(each.why for each in maybe[:8]))
     if missing and not topology.doubt:
         yield Finding(_ID, "not-in-tree", ", ".join(missing), "fail", "effective", f"the driver has {len(named)} GPUs, "
                       f"of which the PCI tree lacks {len(missing)}: {', '.join(missing)}; {text}", str(count),
@@ -113,6 +126,23 @@ def judge(case: Case) -> Iterator[Finding]:
                                  Place.MACHINE))
 
 
+def _fewer_than_declared(case: Case, tree: str) -> Finding | None:
+    """Return the finding that the driver has fewer GPUs than the specification declares, by texts that name all of
+    them: whatever the PCI tree would show, that is no pass. ``tree``: why that tree does not tell. None where any
+    source shows as many; where another driver has the GPUs; where the declared number counts other makers' too."""
+    wanted, counts = case.spec.accelerators.count, driver_counts(case)
+    ids = case.spec.accelerators.pci_ids
+    if (wanted is None or not counts or gpu_count(case) >= wanted or case.trial or not wanted_driver.needs_nvidia(case)
+            or not all(each.startswith("10de:") for each in ids)):
+        return None
+    source, count = max(counts.items(), key=lambda each: each[1])
+    named = _named_by_driver(case)
+    names = f" ({', '.join(named)})" if len(named) == count else ""
+    return Finding(_ID, "driver-has-fewer", "accelerators", "fail", "effective",
+                   f"the driver has {count} of the {wanted} GPUs declared{names}, by {source}; {tree}", str(count),
+                   f"{wanted} of {', '.join(ids) or 'NVIDIA GPUs'}", tuple(counts), LOST)
+
+
 def _left_since_boot(case: Case) -> Iterator[Finding]:
     """Yield the finding about GPUs that the kernel found when it booted, and that are not in the PCI tree any more.
     Where the list of devices may be a part, only if the driver's list lacks them, too."""
@@ -125,10 +155,10 @@ def _left_since_boot(case: Case) -> Iterator[Finding]:
     if not gone or not topology.devices or (topology.doubt and not whole):
         return
     meant = case.spec.accelerators.count == len(topology.devices)
-    without = ", nor among the driver's GPUs" if whole else ""
+    tree_lacks = "the PCI tree and the driver lack" if whole else "the PCI tree lacks"
     yield Finding(_ID, "left-since-boot", ", ".join(gone), "warn" if meant else "fail", "effective",
-                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, and {', '.join(gone)} "
-                  f"{'is' if len(gone) == 1 else 'are'} no longer in the PCI tree{without}",
+                  f"the kernel found {len(log.boards)} GPUs of NVIDIA's at boot, of which {tree_lacks} {len(gone)}: "
+                  f"{', '.join(gone)}",
                   str(len(topology.devices)), f"{len(log.boards)}, as at boot",
                   (case.host.kernel.log.source, topology.accelerators.source), _GONE)
 
@@ -156,7 +186,7 @@ def _without_the_driver(case: Case) -> Iterator[Finding]:
                       ("/sys/bus/pci/devices", nvml.source), wanted_driver.install(case))
     if unread:
         yield Finding(_ID, UNREAD, ", ".join(gpu.bdf for gpu in unread), "unknown", "effective",
-                      f"whether the driver has {', '.join(gpu.bdf for gpu in unread)} is not known: "
+                      f"it is not known whether the driver has {', '.join(gpu.bdf for gpu in unread)}: "
                       f"{unread[0].driver.why()}", "?", "", (unread[0].driver.source,),
                       absence=unread[0].driver.absence)
 
@@ -170,8 +200,8 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
     source, count, least = found
     if count == len(gpus) or (least and count < len(gpus)):
         return
-    text = (f"the PCI tree has {len(gpus)} GPUs of NVIDIA's ({', '.join(gpu.bdf for gpu in gpus)}), and {source} has "
-            f"{count}")
+    text = f"the PCI tree has {len(gpus)} GPUs of NVIDIA's and {source} {count}"
+    tree = f"in the tree: {', '.join(gpu.bdf for gpu in gpus)}"
     others = sum(gpu.driver.value not in (None, wanted_driver.NVIDIA) for gpu in gpus)
     if topology.doubt or topology.unidentified if count > len(gpus) else len(gpus) - others <= count:
         return      # the tree may be a part; or another driver has the rest
@@ -180,11 +210,12 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
                       f"this virtual machine {len(gpus)}: the texts are of two machines, or a GPU is lost",
                       str(len(gpus)), str(count), (source,), _ONE_MACHINE)
     elif count > len(gpus):
-        yield Finding(_ID, "not-in-tree", "GPUs", "fail", "effective", f"{text}: the tree lacks some", str(len(gpus)),
-                      f"{count}, as the driver has", (source,), _GONE)
+        yield Finding(_ID, "not-in-tree", "GPUs", "fail", "effective", f"{text}: the tree lacks some; {tree}",
+                      str(len(gpus)), f"{count}, as the driver has", (source,), _GONE)
     else:
         yield Finding(_ID, "not-in-driver", "GPUs", "fail", "effective", f"{text}: the driver lost "
-                      f"{len(gpus) - others - count}, or never had it", str(count), str(len(gpus)), (source,), _LOST)
+                      f"{len(gpus) - others - count}, or never had it; {tree}", str(count), str(len(gpus)), (source,),
+                      _LOST)
 
 
 def _counts_differ(case: Case) -> Iterator[Finding]:

@@ -32,8 +32,8 @@ def judge(case: Case) -> Iterator[Finding]:
         size, known = number(gpu, "bar1_total_mib", _MOST, 1), board_of(case, gpu)
         wanted = (known and known.bar1_mib) or maybe(gpu, "memory_total_mib", _MOST)
         if wanted is None:
-            return Verdict("memory-unknown", "unknown", f"BAR1 has {size} MiB; the board's memory is not known",
-                           f"{size} MiB")
+            return Verdict("memory-unknown", "unknown", "the size of the board's memory is not known; "
+                           f"BAR1 has {size} MiB", f"{size} MiB")
         if size >= wanted:
             return Verdict("ok", "pass", f"BAR1 has {size} MiB (necessary for peer-to-peer, not sufficient)",
                            f"{size} MiB")

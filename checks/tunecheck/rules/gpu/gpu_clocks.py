@@ -39,8 +39,8 @@ def judge(case: Case) -> Iterator[Finding]:
             return Verdict("above-declared", "fail", f"runs at {clock} MHz, above the declared {span}", f"{clock} MHz",
                            span, lock)
         if locks.value is None and not locks.missing:
-            raise Unread(UNREAD, "unknown", f"runs below {wanted[1]} MHz; whether it is locked is unknown: "
-                         f"{locks.why()}", absence=locks.absence)
+            raise Unread(UNREAD, "unknown", f"whether its clock is locked is unknown: {locks.why()}; it runs "
+                         f"below {wanted[1]} MHz", absence=locks.absence)
         held = locks.value.clocks_mhz.get(gpu.bdf) if locks.value and locks.value.boot_id == now else None
         if held != wanted:
             return Verdict("not-locked", "fail", f"tunecheck-gpu did not lock {span} in this boot", str(held or "none"),

@@ -66,10 +66,10 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
     now = maybe(gpu, "ecc_volatile_uncorrected", _MOST)
     bad = [*_modes(gpu, mode, goal, wanted), *_faults(gpu, now)]
     if not bad and mode == "enabled" and now is None:
-        raise Unread(UNREAD, "unknown", "ECC is enabled, but NVML does not tell its error counts")
+        raise Unread(UNREAD, "unknown", "NVML does not tell its memory's error counts; ECC is enabled")
     missing = list(_missing(gpu)) if not bad else []
     if missing:
-        raise Unread(UNREAD, "unknown", f"ECC is {mode}, and {'; '.join(missing)}")
+        raise Unread(UNREAD, "unknown", f"{'; '.join(missing)}; ECC is {mode}")
     yield from bad or [Verdict("ok", "pass",
                                f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))]
 
@@ -79,8 +79,8 @@ def _modes(gpu: Gpu, mode: str, goal: str, wanted: str | None) -> Iterator[Verdi
     if mode != goal:
         yield Verdict("differs", "fail" if wanted else "warn", f"ECC is {mode}", mode, goal, fix, True)
     elif pending in _MODES and pending != goal:
-        yield Verdict("changes-at-reset", "warn", f"ECC is {mode}, {pending} after the next reset", str(pending), goal,
-                      smi(f"-e {int(goal == 'enabled')}"))
+        yield Verdict("changes-at-reset", "warn", f"ECC will be {pending} after the next reset; it is {mode} now",
+                      str(pending), goal, smi(f"-e {int(goal == 'enabled')}"))
 
 
 def _faults(gpu: Gpu, now: int | None) -> Iterator[Verdict]:
@@ -105,7 +105,7 @@ def _missing(gpu: Gpu) -> Iterator[str]:
     facts = {key: gpu.fact(key) for key in _KEYS}
     absent = [key for key, fact in facts.items() if fact.absence is Absence.NOT_READ]
     if absent:
-        yield f"{some([name_of(key) for key in absent], 3)}: not in the report{whole_or_add(gpu)}"
+        yield f"not known: {some([name_of(key) for key in absent], 3)}: not in the report{whole_or_add(gpu)}"
     unread: dict[str, list[str]] = {}
     for key, fact in facts.items():
         sound = (maybe(gpu, key, _MOST) is not None if key in _COUNTS else

@@ -59,8 +59,8 @@ def judge(case: Case) -> Iterator[Finding]:
         if busy < 95:
             return Verdict("ok", "pass", "not busy without a process")
         if not isinstance(processes := gpu.values.get("processes"), list):
-            raise Unread(UNREAD, "unknown", f"{busy} % busy; its processes cannot be read "
-                         f"({gpu.fact('processes').reason})")
+            raise Unread(UNREAD, "unknown", f"its processes cannot be read ({gpu.fact('processes').reason}); it "
+                         f"is {busy} % busy")
         if processes and (idle := _idle_power(gpu)):
             return Verdict("busy-at-idle-power", "warn", f"{busy} % busy with a process, at the power of an idle GPU "
                            f"({idle}): so looks a kernel that only waits for its peers, and a wedged GPU; one "
@@ -70,13 +70,13 @@ def judge(case: Case) -> Iterator[Finding]:
         power, used = number(gpu, "power_draw_mw", 5_000_000) // 1000, number(gpu, "memory_used_mib", 1 << 24)
         shown = f"{busy} % busy without a process, at {power} W with {used} MiB in use"
         if power > 200 or used > 2048:
-            raise Unread("processes-hidden", "unknown", f"{shown}: it computes; a container hides its processes (look "
-                         "from the host)")
+            raise Unread("processes-hidden", "unknown", f"its processes are not shown, and it computes: {shown}; "
+                         "a container hides them (look from the host)")
         # Published for the RTX PRO 6000: wedged at 85 to 140 W with some 624 MiB, idle at 50 W at most.
         known = board_of(case, gpu)
         wedged = known is not None and known.name.startswith("RTX PRO 6000") and power >= 80
         code, outcome, guess = (("suspected-wedge", "fail", "a wedge") if wedged else
                                 ("stuck-or-wedged", "warn", "a stuck reading or a wedge"))
-        return Verdict(code, outcome, f"{shown}: suspicion of {guess}", f"{busy} %", "0 %", _PROBE)
+        return Verdict(code, outcome, f"{shown}; suspicion of {guess}", f"{busy} %", "0 %", _PROBE)
 
     yield from each(case, _ID, look)

@@ -44,13 +44,14 @@ def judge(case: Case) -> Iterator[Finding]:
                                f"(box_spec.gpu.mig: {mode})", mode, goal, fix)
             return Verdict("differs", "fail", words + why, mode, goal, fix)
         if mode == "enabled" and not wanted and maybe_more(case):
-            raise Unread(GPU_LIST_INCOMPLETE, "unknown", f"{words}, and whether other GPUs are beside it is not told")
+            raise Unread(GPU_LIST_INCOMPLETE, "unknown", f"whether other GPUs are beside it is not told; {words}")
         if not pending_mode and pending.absence not in (Absence.NOT_SUPPORTED, Absence.NOT_PRESENT):
             # The mode now does not tell the mode after the next reset, which may be the next boot.
             why = pending.reason or f"a senseless {str(pending.value)[:40]!r}"
-            raise Unread(UNREAD, "unknown", f"{words}, and the mode after the next reset is not known ({why})",
+            raise Unread(UNREAD, "unknown", f"the MIG mode after the next reset is not known ({why}); {words}",
                          "NVML mig_pending", pending.absence)
         code, outcome = ("ok", "pass") if pending_mode in ("", goal) else ("changes-at-reset", "warn")
-        return Verdict(code, outcome, words, mode, goal)
+        text = words if outcome == "pass" else f"MIG will be {pending_mode[:20]} after the next reset; it is {mode} now"
+        return Verdict(code, outcome, text, mode, goal)
 
     yield from each(case, _ID, look)

@@ -67,8 +67,8 @@ def judge(case: Case) -> Iterator[Finding]:
         fine = limit == goal or (wanted is None and limit > goal)
         if limit != asked:
             return Verdict("not-in-force", "fail" if wanted and not fine else "warn",
-                           f"{limit} W is in force, {asked} W is set", f"{limit} W", f"{goal} W", _CAPPED,
-                           place=Place.MACHINE)
+                           f"not the {asked} W that are set are in force, but {limit} W", f"{limit} W", f"{goal} W",
+                           _CAPPED, place=Place.MACHINE)
         if fine and unread is not None:
             raise unread
         if fine:
@@ -78,7 +78,8 @@ def judge(case: Case) -> Iterator[Finding]:
             return Verdict("out-of-range", "fail", f"{wanted} W is outside what the board takes", f"{limit} W", span)
         cost = _COST if known and known.name.startswith("RTX PRO 6000") and known.power_default_w == 600 else ""
         code, outcome = ("differs", "fail") if wanted else ("below-default", "warn")
-        return Verdict(code, outcome, f"the power limit is {limit} W{cost}", f"{limit} W",
+        low_now = "" if wanted else ", below the default"
+        return Verdict(code, outcome, f"the power limit is {limit} W{low_now}{cost}", f"{limit} W",
                        f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal}", " (after every boot)"))
 
     yield from each(case, _ID, look)
@@ -94,8 +95,8 @@ def _in_force(gpu: Gpu, asked: int) -> tuple[int, Unread | None]:
         return number(gpu, key, _MOST, 1) // 1000, None
     except Unread:
         why = fact.reason or f"a senseless {str(fact.value)[:40]!r}"
-        return asked, Unread(UNREAD, "unknown", f"the power limit is set to {asked} W, and which one is in force is "
-                             f"not known ({why})", f"NVML {key}", fact.absence)
+        return asked, Unread(UNREAD, "unknown", f"which power limit is in force is not known ({why}); {asked} W "
+                             "is set", f"NVML {key}", fact.absence)
 
 
 def _model(gpu: Gpu) -> tuple[object, ...]:
@@ -124,6 +125,6 @@ def _default(gpu: Gpu, known: Board | None, limit: int) -> int | None:
         return own if own and least <= own < known.power_default_w else known.power_default_w
     number(gpu, "power_limit_default_mw", _MOST)      # Unread where the GPU does not say it: it may be any
     if own and limit >= own and not (low and high and low <= own <= high):
-        raise Unread(SENSELESS_VALUE, "unknown", f"the power limit is {limit} W; a default of {own} W in a range of "
-                     f"{low or '?'} to {high or '?'} W is no sound answer", "NVML power_limit_default_mw")
+        raise Unread(SENSELESS_VALUE, "unknown", f"no sound answer: a default of {own} W in a range of {low or '?'} "
+                     f"to {high or '?'} W; the power limit is {limit} W", "NVML power_limit_default_mw")
     return own

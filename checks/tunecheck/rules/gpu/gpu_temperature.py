@@ -39,5 +39,6 @@ def _look(gpu: Gpu) -> Verdict:
     if slow - now > _NEAR:
         return Verdict("ok", "pass", f"more than {_NEAR} degrees below the slowdown at {slow} C")
     code, outcome = ("at-slowdown", "fail") if now >= slow else ("near-slowdown", "warn")
-    return Verdict(code, outcome, f"{now} C; the hardware slows down at {slow} C", f"{now} C",
+    where = "at" if now >= slow else "near"
+    return Verdict(code, outcome, f"{now} C, {where} the {slow} C at which the hardware slows down", f"{now} C",
                    f"below {slow - _NEAR} C", _FIX, place=Place.MACHINE)

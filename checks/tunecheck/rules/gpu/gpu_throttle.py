@@ -52,10 +52,11 @@ def _look(gpu: Gpu) -> Verdict:
         # Its time would differ from GPU to GPU, and equal GPUs stand in one line.
         before = ["software slowed it down for heat"]
     reasons = f" ({','.join(ordinary)})" if ordinary else ""
-    text = f"not slowed down now{reasons}; since the driver was loaded {' and '.join(before)}" if before else \
-        f"not slowed down{reasons}"
+    once = f"since the driver was loaded {' and '.join(before)}"
+    text = f"not slowed down now{reasons}; {once}" if before else f"not slowed down{reasons}"
     if any(time >= _WORTH for time in hard.values()):
-        return Verdict("was-slowed-down", "warn", text, f"{bits:#x}", "no slowdown", _FIX, place=Place.MACHINE)
+        return Verdict("was-slowed-down", "warn", f"{once}; not slowed down now{reasons}",
+                       f"{bits:#x}", "no slowdown", _FIX, place=Place.MACHINE)
     return Verdict("ok", "pass", text, f"{bits:#x}")
 
 

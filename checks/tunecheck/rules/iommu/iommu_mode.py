@@ -65,10 +65,10 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     described = _MEANINGS.get(mode or "", f"group type {kind}")
     if mode is None:
         return Finding(_ID, "unknown-type", subject, "unknown", "effective",
-                       f"{subject}: unknown IOMMU group type {kind[:40]!r}", kind, wanted, evidence)
+                       f"unknown IOMMU group type {kind[:40]!r} at {subject}", kind, wanted, evidence)
     if case.spec.accelerators.kernel_driver == "vfio-pci" and mode == "off":
-        return Finding(_ID, "no-group-for-guests", subject, "fail", "effective", f"{subject}: {described}, and "
-                       "vfio-pci hands nothing to a virtual machine without one", kind, "an IOMMU group", evidence,
+        return Finding(_ID, "no-group-for-guests", subject, "fail", "effective", f"{described}, and vfio-pci "
+                       f"hands nothing to a virtual machine without one: {subject}", kind, "an IOMMU group", evidence,
                        Remedy("switch the IOMMU on in the BIOS (AMD-Vi, VT-d); on Intel also intel_iommu=on", (), True,
                               Place.FIRMWARE))
     if wanted == "leave":
@@ -78,14 +78,15 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
         danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
-        return Finding(_ID, code, subject, outcome, "effective",
-                       f"{asked}; found {described} at {subject}{danger}", kind, wish if risky else "", evidence)
+        found = f"{described}{danger}, at {subject}; {asked}" if risky else f"{asked}; found {described} at {subject}"
+        return Finding(_ID, code, subject, outcome, "effective", found, kind, wish if risky else "", evidence)
     if wanted == mode:
         return Finding(_ID, "ok", subject, "pass", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
                        evidence)
     if (wanted, mode) == ("pt", "off"):
-        return Finding(_ID, "iommu-off", subject, "warn", "effective", f"{subject}: no IOMMU is at work (off in BIOS "
-                       "or on the command line); DMA is untranslated all the same", kind, _MEANINGS[wanted], evidence)
-    return Finding(_ID, "differs", subject, "fail", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
+        return Finding(_ID, "iommu-off", subject, "warn", "effective", "no IOMMU is at work (off in BIOS or on the "
+                       f"command line); DMA is untranslated all the same, at {subject}", kind, _MEANINGS[wanted],
+                       evidence)
+    return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,
                    case.play("cmdline", True, by_hand=boot_remedies.add(_BOOT[wanted]) if wanted in _BOOT else None))

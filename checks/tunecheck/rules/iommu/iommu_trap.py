@@ -21,8 +21,7 @@ CODES = {
     "table-unread": "Whether the firmware describes an AMD IOMMU is not known: no ACPI table can be read.",
     "not-switched-off": "No word on the command line switches an IOMMU off.",
     "no-amd-table": "The firmware describes no AMD IOMMU (no IVRS table).",
-    "kernel-turns-acs-on": "A word on the command line switches the IOMMU off, and the kernel turns ACS on all the "
-                           "same.",
+    "kernel-turns-acs-on": "The next port reset or boot turns ACS redirect on.",
 }
 _ID = CHECK.id
 
@@ -55,7 +54,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _now_and_later(case: Case, ports: Sequence[str], words: str) -> str:
-    """Return what the ports do now, then what they do after the next reset or boot, and why."""
+    """Return what is bad first: that ports redirect now, else what they do after the next reset or boot, and why."""
     told = [case.snapshot.topology.bridges[port].acs for port in ports]
     bits = [acs.value for acs in told if acs.value]
     kernels, redirect = sum(acs.ctl & 0x11 == 0x11 for acs in bits), sum(acs.redirects for acs in bits)
@@ -65,7 +64,8 @@ def _now_and_later(case: Case, ports: Sequence[str], words: str) -> str:
            f"whether one of {between} redirects peer traffic now is not known, the ACS bits of {unread} cannot be read"
            if unread else f"now none of {between} redirects peer traffic")
     again = " again" if bits else ""
-    return (f"{now}; a port reset, an AER recovery or the next boot turns redirect on{again}, also where it was "
-            "cleared by hand: the kernel asks for ACS as soon as it looks up the IOMMU's table (IVRS), and "
-            f"{words} does not keep it from that ({kernels} of {len(ports)} have SrcValid+ UpstreamFwd+, as the kernel "
-            "sets them)")
+    later = (f"the next port reset, AER recovery or boot turns ACS redirect on{again}, also where it was cleared by "
+             "hand: the kernel asks for ACS as soon as it looks up the IOMMU's table (IVRS), and "
+             f"{words} does not keep it from that ({kernels} of {len(ports)} have SrcValid+ UpstreamFwd+, as the "
+             "kernel sets them)")
+    return f"{now}; {later}" if redirect else f"{later}; {now}"

@@ -40,6 +40,8 @@ CODES = {
     "cut": "The text of a benchmark is cut before its last lines, or its lines are broken.",
     "below-known": "An all-reduce benchmark is slower than what such boards are known for.",
     "too-small": "The largest message of an all-reduce is too small to compare with a known figure.",
+    "larger-is-judged": "The messages of an all-reduce are too small to compare, and a larger run of the same kind is "
+                        "judged.",
     "below-path": "A collective's bus bandwidth is a small part of what the way between its GPUs carries.",
     "below-host": "A collective's bus bandwidth is less than the host's memory would carry.",
     "drops-with-size": "A collective is far slower with its largest size than with a smaller one.",
@@ -95,9 +97,11 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
             lacks, fix = ("", None) if figures and double else missing(bench, kind, both=bool(figures))
             if not figures and any(_wanted(case, bench, pair, places) is None for pair in double):
                 lacks += _add(case, bench)
-            why = open_ or (f"the table {', '.join(cut)} is cut" if cut else lacks)
+            shows, why = figures_text(figures, double), f"the table {', '.join(cut)} is cut" if cut else lacks
+            shown = f"{named(bench, kind)}: " + (
+                f"nothing to compare {shows} with: {open_}" if open_ else f"{why}; {shows}")
             code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
-            yield Finding(_ID, code, kind, "unknown", "behaviour", f"{text}; {why}", span(figures or double), "",
+            yield Finding(_ID, code, kind, "unknown", "behaviour", shown, span(figures or double), "",
                           (bench.tool,), fix if code == "one-direction" else None)
         elif not bad:
             least = _least(case, bench, figures, double, places)
@@ -114,8 +118,8 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
     elif not rows and not bad:
         known = [f"{kind} {span(grid.figures)} GB/s" for kind, grid in bench.grids.items() if "GPU" in kind]
         yield Finding(_ID, "no-pair-in-text", bench.tool, "unknown", "behaviour",
-                      f"{bench.tool}: {', '.join(known) or 'no figure'}; no "
-                      "figure between two GPUs is in the text", evidence=(bench.tool,))
+                      f"{bench.tool}: no figure between two GPUs is in the text"
+                      + (f"; {', '.join(known)}" if known else ""), evidence=(bench.tool,))
 
 
 def _failed(bench: Bench) -> list[Finding]:
@@ -170,9 +174,19 @@ def _both_ways(bench: Bench, both: str, double: Mapping[Pair, float], single: Ma
         if pair in single and double[pair] < 1.25 * single[pair] else ""
     hop = blame([each for _, _, each in low], [])
     return Finding(_ID, "slow-both-ways", both, "fail" if worst < _BOTH_BAD else "warn", "behaviour",
-                   f"{bench.tool} ({both}): {pairs_text(sorted(each for _, each, _ in low))}: {double[pair]:.1f} GB/s, "
-                   f"{worst:.0%} of predicted {path.two_way:.1f}{alone}{hop}", f"{worst:.0%}", f"{_BOTH:.0%} or more",
-                   (bench.tool,), bench_peers.AGAIN)
+                   f"{bench.tool} ({both}): {double[pair]:.1f} GB/s, {worst:.0%} of predicted {path.two_way:.1f}, "
+                   f"between {pairs_text(sorted(each for _, each, _ in low))}{alone}{hop}", f"{worst:.0%}",
+                   f"{_BOTH:.0%} or more", (bench.tool,), bench_peers.AGAIN)
+
+
+def _given(case: Case) -> str:
+    """Return what is known of the way between two GPUs where there is no PCI tree: the driver's table has a word for
+    it, and no widths."""
+    table = case.snapshot.posted.table.value
+    words = list(dict.fromkeys(table.relations.values())) if table is not None else []
+    if table is None or not words or any(word.startswith("NV") or not word for word in words):
+        return "the path between the GPUs is not given"
+    return f"{table.source} says {some(words, 3)}, and not how wide and fast its links are"
 
 
 def _add(case: Case, bench: Bench) -> str:
@@ -192,14 +206,14 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
     for pair, value in figures.items():
         path, wanted = places.way(pair), _wanted(case, bench, pair, places)
         if wanted is None:
-            open_ = open_ or (f"nothing to compare with: the path between the GPUs is not given{_add(case, bench)}"
+            open_ = open_ or (f"{_given(case)}{_add(case, bench)}"
                               if not case.snapshot.topology.devices else
-                              "nothing to compare with: the benchmark's GPUs are not those of the PCI tree, or it does "
+                              "the benchmark's GPUs are not those of the PCI tree, or it does "
                               "not name their addresses")
             continue
         if wanted.one_way is None:
             hidden = path is not None and path.pair.relation.absence is Absence.NOT_DERIVABLE
-            open_ = open_ or f"nothing to compare with: {wanted.why}{_add(case, bench) if hidden else ''}"
+            open_ = open_ or f"{wanted.why}{_add(case, bench) if hidden else ''}"
         elif value < _good(bench, wanted) * wanted.one_way:
             slow.append((value / wanted.one_way, pair, path, wanted))
         elif path is not None:

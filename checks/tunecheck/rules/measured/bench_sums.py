@@ -47,9 +47,10 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     name = test.name or "nccl-tests"
     ranks = len(test.ranks)
     large = max(test.rows, key=lambda row: row.size, default=None)
-    text = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}" if ranks else name
-    if large and large.size >= 1 << 20:
-        text += f": {large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB"
+    who = f"{name}, {ranks} rank{'' if ranks == 1 else 's'}" if ranks else name
+    figure = f"{large.busbw:.1f} GB/s bus bandwidth at {large.size >> 20} MiB" \
+        if large and large.size >= 1 << 20 else ""
+    text, behind = f"{who}: {figure}" if figure else who, f"; {figure}" if figure else ""
     if test.wrong:
         yield Finding(check, "wrong-values", name, "fail", "behaviour",
                       f"{text}: {_wrong(test)}", str(test.wrong), "0",
@@ -73,26 +74,29 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield little
     elif test.cut:
         yield Finding(check, "cut", name, "unknown", "behaviour",
-                      f"{text}; the text is cut before its last lines", "", "",
+                      f"{who}: the text is cut before its last lines{behind}", "", "",
                       (name,), Remedy("give the text of the run to its last line, \"# Avg bus bandwidth\""))
     elif large is not None and prior is not None and large.size >= _WHOLE and large.busbw < _BAD * prior:
         share = large.busbw / prior
         yield Finding(check, "below-known", name, "warn", "behaviour",
                       f"{text}, {share:.0%} of what {known.name if known else ''} reached", f"{large.busbw:.1f}",
                       f"{prior} GB/s", (name,), _TUNE)
+    elif (large is None or large.size < _WHOLE) and "all_reduce" in name and (more := _larger(case, test)):
+        yield Finding(check, "larger-is-judged", name, "skip", "behaviour", f"{who}: too small to compare, and the "
+                      f"run with {_size(more)} of as many ranks on such boards is judged{behind}", "", "", (name,))
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name:
-        yield _too_small(check, test, large, text, known, prior)
+        yield _too_small(check, test, large, who, known, prior)
     elif prior is None or large is None or large.size < _WHOLE or any(row.wrong is None for row in test.rows):
-        why = f"what such boards reach at that size is not known here ({known.name})" if known else \
+        why = f"no figure of {len(test.ranks)} boards of this kind is known here ({known.name})" if known else \
             _unknown_boards(case, test)
         if test.rows and any(row.wrong is None for row in test.rows):
-            yield _unchecked(check, test, text, f"nothing to compare its speed with: {why}" if prior is None or
+            yield _unchecked(check, test, who, behind, f"nothing to compare its speed with: {why}" if prior is None or
                              large is None or known is None else
                              f"its speed is as expected, {large.busbw / prior:.0%} of the {prior} GB/s that "
                              f"{known.name} reached")
         else:
             yield Finding(check, NO_COMPARISON, name, "unknown", "behaviour",
-                          f"{text}; nothing to compare with: {why}", "", "", (name,))
+                          f"{who}: nothing to compare {figure or 'it'} with: {why}", "", "", (name,))
     else:
         least = f"{_BAD * prior:.0f} GB/s or more"
         yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, no value wrong; expected {least}, {_BAD:.0%} "
@@ -100,14 +104,14 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
                       (name,))
 
 
-def _unchecked(check: str, test: NcclTest, text: str, speed: str) -> Finding:
+def _unchecked(check: str, test: NcclTest, who: str, figure: str, speed: str) -> Finding:
     """Return the finding about a run that did not look whether what arrived is right."""
     fix = Remedy.typed("check the sums: `{program} -b 128M -e 1G -f 2 -c 1 -g {ranks}`", program=test.name,
                        ranks=str(len(test.ranks))) \
         if _on_one_machine(test) and test.name in _PROGRAMS else \
         Remedy("check the sums: run it again as it was run, with -c 1")
     return Finding(check, "sums-not-checked", test.name or "nccl-tests", "unknown", "behaviour",
-                   f"{text}; {speed}; whether its values are right is not known, the sums were not checked", "",
+                   f"{who}: whether its values are right is not known, the sums were not checked{figure}; {speed}", "",
                    "every value checked", (test.name or "nccl-tests",), fix)
 
 
@@ -115,21 +119,37 @@ def _on_one_machine(test: NcclTest) -> bool:
     return len(test.ranks) > 1 and len({rank.host for rank in test.ranks}) == 1
 
 
-def _too_small(check: str, test: NcclTest, large: Row | None, text: str, known: Board | None, prior: float | None
+def _larger(case: Case, test: NcclTest) -> int:
+    """Return the largest message of another all-reduce in the same input that ran to its end with as many ranks on such
+    boards, where it is large enough; else 0. To measure that again would tell nothing new: a run with --graph or with a
+    process for each rank moves the same data."""
+    like = _kind(test)
+    return max((row.size for other in case.snapshot.posted.tests if _kind(other) == like and not other.cut
+                and not other.failures and other.broken <= 1 and "all_reduce" in other.name
+                for row in other.rows if row.size >= _WHOLE), default=0) if test.ranks else 0
+
+
+def _kind(test: NcclTest) -> tuple[list[str], int]:
+    """Return the boards of the ranks, and how many machines these are in."""
+    return sorted(rank.name for rank in test.ranks), len({rank.host for rank in test.ranks})
+
+
+def _too_small(check: str, test: NcclTest, large: Row | None, who: str, known: Board | None, prior: float | None
                ) -> Finding:
     """Return the finding about a table whose largest message is too small for a comparison."""
     name, ranks = test.name, len(test.ranks)
-    most = "no row of its table is whole" if large is None else "too small to compare" \
-        if large.size >= 1 << 20 else f"its largest message, {_size(large.size)}, is too small to compare"
+    most = "no row of its table is whole" if large is None else \
+        f"too small to compare, with {_size(large.size)} as its largest message"
+    figure = f"; {large.busbw:.1f} GB/s bus bandwidth there" if large and large.size >= 1 << 20 else ""
     wanted = f"{_WHOLE >> 20} MiB or more"
     boards = known.name if known else counted_names([rank.name for rank in test.ranks])
     more = "" if prior is not None else f"; what {ranks} ranks on {boards or 'unnamed boards'} reach is not known " \
         "here, so only a fault can show"
-    fix = Remedy.typed("measure 128 MiB to 1 GiB (bench-figures says why): `all_reduce_perf -b 128M -e 1G -f 2 -g "
+    fix = Remedy.typed("measure 128 MiB to 1 GiB: `all_reduce_perf -b 128M -e 1G -f 2 -g "
                        "{ranks}`", ranks=str(ranks)) \
         if _on_one_machine(test) else \
-        Remedy("measure 128 MiB to 1 GiB (bench-figures says why): run it again as it was run, with -b 128M -e 1G -f 2")
-    return Finding(check, "too-small", name, "unknown", "behaviour", f"{text}; {most}: {wanted} is needed{more}",
+        Remedy("measure 128 MiB to 1 GiB: run it again as it was run, with -b 128M -e 1G -f 2")
+    return Finding(check, "too-small", name, "unknown", "behaviour", f"{who}: {most}: {wanted} is needed{more}{figure}",
                    _size(large.size) if large else "", wanted, (name,), fix)
 
 

@@ -24,7 +24,7 @@ Pair = tuple[int, int]
 #: GB/s one way that no PCIe slot carries: Gen6 x16 has 121.
 _NO_PCIE = 125.0
 #: Without an option it measures one direction, then both at once, without peer access and with it.
-_ALL_TABLES = Remedy.typed("give all that it prints, which has both tables: `p2pBandwidthLatencyTest`")
+_ALL_TABLES = Remedy.typed("run `p2pBandwidthLatencyTest` again and give its whole output, which has both tables")
 _TABLE, _NAMES, _TREE = "nvidia-smi topo -m", "nvidia-smi -L", "sudo lspci -nnvvv"
 
 
@@ -74,10 +74,10 @@ def named(bench: Bench, kind: str) -> str:
 
 
 def missing(bench: Bench, kind: str, both: bool) -> tuple[str, Remedy]:
-    """Return that the table of one direction, or of both at once, is not in the text, and how it gets there: "the table
-    of both directions of writes at once is not in the text"."""
+    """Return that the table of one direction, or of both at once, is not in the text, and how it gets there: "not in
+    the text: the table of both directions of writes at once"."""
     of = f" of {_COPIES[kind]}" if kind in _COPIES else ""
-    text = f"the table of {f'both directions{of} at once' if both else f'one direction{of}'} is not in the text"
+    text = f"not in the text: the table of {f'both directions{of} at once' if both else f'one direction{of}'}"
     if kind not in _COPIES:
         return f'{text} ("{"Bi" if both else "Uni"}directional P2P=Enabled Bandwidth")', _ALL_TABLES
     way = f"{'bidirectional_' if both else ''}memcpy_{kind}_ce"

@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
     wanted = case.spec.gate.measured
     if wanted == "never":
         yield Finding(_ID, "measured-never", "policy", "warn", "declared",
-                      "gate.measured is never: a container starts on GPUs whose "
+                      "gate.measured is never; a container starts on GPUs whose "
                       "traffic nobody measured", wanted, "each-boot or on-change", ("box_spec.gate.measured",), _POLICY)
     elif case.measured is not None:
         yield from _now(case)

@@ -35,9 +35,9 @@ def judge(case: Case) -> Iterator[Finding]:
     word = "GNS" if refused and len(devices) > 1 else "OK"
     outcome, (why, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
     if word == "OK":
-        more, remedy = (UNDECLARED, DECLARE) if outcome == "warn" else ("", None)
+        text, remedy = (f"{UNDECLARED}, and {_ALL}", DECLARE) if outcome == "warn" else (_ALL, None)
         yield unmeasured(case, _ID) or Finding(
-            _ID, "ok" if outcome == "pass" else "patch-not-declared", "pairs", outcome, "behaviour", _ALL + more,
+            _ID, "ok" if outcome == "pass" else "patch-not-declared", "pairs", outcome, "behaviour", text,
             remedy=remedy)
         return
     code = "patch-without-effect" if declared(case) else "refused-by-model"

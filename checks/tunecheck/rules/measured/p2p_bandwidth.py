@@ -41,6 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
             worst = min(each.value for each, _ in slow) / limit
             hop = blame(ways, [path for each, path in same if each in good and path and path not in ways])
             yield Finding(_ID, "slow", name, "warn" if worst >= _BAD or wanted.upper else "fail", "behaviour",
-                          f"{name}: {listed([each for each, _ in slow])} GB/s one way, at worst {worst:.0%} of what is "
-                          f"{comparison}{hop}", f"{worst:.0%}", f"{wanted.good:.0%} or more", (slow[0][0].method,),
+                          f"{name}: at worst {worst:.0%} of what is {comparison} GB/s one way: "
+                          f"{listed([each for each, _ in slow])}{hop}", f"{worst:.0%}",
+                          f"{wanted.good:.0%} or more", (slow[0][0].method,),
                           remedy(ways[0] if ways else None))

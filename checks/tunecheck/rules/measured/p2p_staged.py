@@ -39,8 +39,8 @@ def judge(case: Case) -> Iterator[Finding]:
     if bad:
         worst = min(ratio for ratio, _, _ in bad)
         yield Finding(_ID, "unused", "pairs", "fail", "behaviour",
-                      f"P2P silently unused: {listed([row[1] for row in bad])} "
-                      f"GB/s, down to {worst:.2f} x of a copy through the host", f"{worst:.2f}",
+                      f"P2P silently unused: down to {worst:.2f} x of a copy through the "
+                      f"host (GB/s): {listed([row[1] for row in bad])}", f"{worst:.2f}",
                       f"more than {_STAGED} x", (), unused(case, any(class_of(row[2]) in DIRECT for row in bad)))
     if known and not bad:
         least, each, _ = min(known, key=lambda row: row[0])

@@ -38,7 +38,7 @@ def judge(case: Case) -> Iterator[Finding]:
         apart = [row for row in rows if row[0].value < (1 - _APART) * best]
         slow = [path for _, path in apart if path]
         shown = listed([each for each, _ in apart])
-        text = f"{shown} GB/s beside the best with {best:.1f}" + blame(
+        text = f"beside the best with {best:.1f} GB/s: {shown}" + blame(
             slow, [path for row in rows if row not in apart and (path := row[1]) and path not in slow])
         yield Finding(_ID, "apart" if apart else "ok", name.partition(",")[0], "warn" if apart else "pass", "behaviour",
                       f"{name}: {text if apart else several([each for each, _ in rows], 'GB/s')}",

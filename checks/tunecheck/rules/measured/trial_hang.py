@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
         kept = "".join(f"; {each}" for each in hang.remarks) + (f"; evidence: {hang.bundle}" if hang.bundle else lost)
         yield Finding(_ID, code, f"{hang.trial}{among}", "fail", "behaviour",
                       f"{hang.trial}{among} hung in {hang.phase}"
-                      f"{arm}, no progress for {hang.after:.1f} s ({who or 'nobody stands out'}){why}; afterwards "
+                      f"{arm}, no progress for {hang.after:.1f} s; {who or 'nobody stands out'}{why}; afterwards "
                       f"{hang.aftermath.verdict}: {hang.aftermath.text}{kept}", hang.aftermath.verdict,
                       "progress all the time", (), fix)
     if not trial.hangs:

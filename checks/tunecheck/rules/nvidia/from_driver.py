@@ -55,7 +55,7 @@ def without(case: Case, check: str, subject: str, source: str, layer: str = "eff
     """Return the finding of a check that needs the driver, where there is none. On a box that is not meant to have one
     it is skip, else unknown: driver-bound fails and says how to get the driver."""
     if wanted_driver.needs_nvidia(case):
-        return Finding(check, NO_DRIVER, subject, "unknown", layer, f"{text}: not known before driver-bound passes",
+        return Finding(check, NO_DRIVER, subject, "unknown", layer, f"not known before driver-bound passes: {text}",
                        "?", "",
                        (source,), absence=Absence.NO_DRIVER)
     return Finding(check, NO_DRIVER, subject, "skip", layer, text, evidence=(source,))

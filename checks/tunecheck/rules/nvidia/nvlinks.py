@@ -96,12 +96,12 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
              and not set(pair) & set(lost)]
     if lost and len(switched) > 1:
         who = some([labels[gpu] for gpu in lost], 8)
-        yield Fault("nvlink-lost", ", ".join(f"GPU{gpu}" for gpu in lost), f"{who}: no NVLink to any other GPU in "
-                    f"{source}, though boards like these are joined by NVLink", "no NVLink",
+        yield Fault("nvlink-lost", ", ".join(f"GPU{gpu}" for gpu in lost), f"no NVLink to any other GPU in "
+                    f"{source}, though boards like these are joined by NVLink: {who}", "no NVLink",
                     "NVLink to every other GPU", source)
     if apart:
         pairs = some([f"GPU{a}-GPU{b}" for a, b in apart], 6)
-        yield Fault("nvlink-lost", pairs, f"{pairs}: not joined by NVLink in {source}, though boards like these are",
+        yield Fault("nvlink-lost", pairs, f"not joined by NVLink in {source}, though boards like these are: {pairs}",
                     "no NVLink", "NVLink between every pair", source)
     rest = {gpu: max((links for pair, links in count.items() if gpu in pair and not set(pair) & set(lost)), default=0)
             for gpu in each if gpu not in lost}
@@ -119,8 +119,9 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
             fewer.setdefault(links, []).append(gpu)
     for links, gpus in fewer.items():
         yield Fault("fewer-links", ", ".join(f"GPU{gpu}" for gpu in gpus),
-                    f"{some([labels[gpu] for gpu in gpus], 8)}: {links} NVLinks in {source}, not {most} as "
-                    + ("the others have" if most in rest.values() else "boards like these have"), f"NV{links}",
+                    f"{links} NVLinks in {source}, not {most} as "
+                    f"{'the others have' if most in rest.values() else 'boards like these have'}: "
+                    f"{some([labels[gpu] for gpu in gpus], 8)}", f"NV{links}",
                     f"NV{most}", source)
 
 
@@ -135,6 +136,6 @@ def _odd(count: Mapping[tuple[int, int], int], source: str) -> Iterator[Fault]:
     if times + len(odd) < len(count) or len(odd) * few > len(count):
         return
     pairs = some([f"GPU{a}-GPU{b} (NV{count[a, b]})" for a, b in odd], 6)
-    yield Fault("odd-pair", some([f"GPU{a}-GPU{b}" for a, b in odd], 6), f"{pairs}: fewer NVLinks in {source} than NV"
-                f"{usual} of the {times} other pairs", some(sorted({f"NV{count[pair]}" for pair in odd}), 4),
+    yield Fault("odd-pair", some([f"GPU{a}-GPU{b}" for a, b in odd], 6), f"fewer NVLinks in {source} than NV"
+                f"{usual} of the {times} other pairs: {pairs}", some(sorted({f"NV{count[pair]}" for pair in odd}), 4),
                 f"NV{usual}", source)

@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     elif not from_log.is_complete(case):
         yield Finding(_ID, from_log.incomplete_code(case), "kernel log", "unknown", "effective",
-                      f"no BAR without an address {from_log.limits_of_log(case)}",
+                      f"not known for the whole boot: no BAR without an address {from_log.limits_of_log(case)}",
                       evidence=source)
     else:
         yield Finding(_ID, "ok", "kernel log", "pass", "effective", "every BAR found a place", evidence=source)

@@ -17,7 +17,7 @@ __all__ = ["from_smi"]
 _Judged = tuple[str, str, str, str, str, Remedy | None]
 
 _OWN = "own-link-only"
-_ADD = "the hops above it are not given; add: sudo lspci -nnvvv"
+_ADD = "the links above its own are not given; add: sudo lspci -nnvvv"
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
 
@@ -35,7 +35,7 @@ def _width(gpu: Gpu, peers: Sequence[Gpu]) -> _Judged | None:
     if best > most:
         text = f"its own link has x{most} at most, and {who}, a board of the same kind, x{best}"
         return "fewer-lanes-than-known", "warn", text, f"x{now}", f"x{best}", _SEAT
-    text = f"its own link has x{now}, all that board and slot can do; {_ADD}"
+    text = f"{_ADD}; that has x{now}, all that board and slot can do"
     return _OWN, "unknown", text, f"x{now}", f"x{most}", None
 
 
@@ -57,7 +57,7 @@ def _speed(gpu: Gpu, peers: Sequence[Gpu]) -> _Judged | None:
         text = f"under load its own link runs at Gen{now} of Gen{most}"
         return "slow-under-load", "fail", text, f"Gen{now}", f"Gen{most}", _SPEED
     idle = "" if now >= most else ", idle" if load is False else "; whether it was under load is not told"
-    text = f"its own link runs at Gen{now} of Gen{most}{idle}; {_ADD}"
+    text = f"{_ADD}; that runs at Gen{now} of Gen{most}{idle}"
     return _OWN, "unknown", text, f"Gen{now}", f"Gen{most} under load", None
 
 

@@ -35,8 +35,10 @@ def judge(case: Case) -> Iterator[Finding]:
         if finding.outcome == "pass" and unread is not None:
             # What is too large for a peer cannot be told where one's size is not known.
             why = f"what {unread.bdf} takes is not known: {unread.express.reason}"
-            finding = replace(finding, outcome="unknown", code=REGISTERS_UNREAD, text=f"{finding.text}; {why}",
-                              evidence=(unread.express.source,), absence=unread.express.absence)
+            own = finding.text.removeprefix(f"{finding.subject}: ")
+            finding = replace(finding, outcome="unknown", code=REGISTERS_UNREAD,
+                              text=f"{finding.subject}: {why}; {own}", evidence=(unread.express.source,),
+                              absence=unread.express.absence)
         yield finding
 
 

@@ -48,7 +48,7 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
     less = [link for link in links if (link.top_gen or 9) < (board or 0)]
     held = [link for link in less if link.held]
     alone = all(link.held and (link.max_gen or 0) >= (board or 0) for link in less)
-    limit = f"the board is Gen{board}, and {', '.join(map(_limit, less))}" if less else ""
+    limit = f"{', '.join(map(_limit, less))}; the board is Gen{board}" if less else ""
     observed, fix, absence = "", _FIX, None
     code, outcome, text = OK, "pass", f"Gen{links[-1].gen}, and no link above it runs below what it can"
     if unread:
@@ -63,7 +63,7 @@ def _judge(case: Case, subject: str, device: Device) -> Finding:
         fix = _let_go(held, alone)
     elif slow and load is None and (peers := _faster_peers(case, device, slow)):
         code, outcome = "below-peers", "warn"
-        text = (f"{named(slow)}, while others of the same kind run at full speed ({', '.join(peers)}): a link that "
+        text = (f"{named(slow)}; others of the same kind run at full speed ({', '.join(peers)}): a link that "
                 "saves power is at Gen1. Under load nvidia-smi -q shows it for certain (PCIe Generation, Current)")
     elif slow:
         idle = "idle" if load is False else "idle or not is not known"
@@ -108,11 +108,11 @@ def _what_is_missing(device: Device, links: list[PcieLink], unread: list[str]) -
     """Return what is not known of a speed, the one of now or only what both ends can have, and the code of why."""
     without = [link for link in links if not link.gen]
     if without or not device.link.speed.known:
-        text = f"the speed of {', '.join(unread)} is not known ({device.link.speed.reason or 'it is not shown'})"
+        text = f"not known: the speed of {', '.join(unread)}; {device.link.speed.reason or 'it is not shown'}"
         return text, device.link.speed.absence
     why = device.link.max_speed.reason if not device.link.max_speed.known else "LnkCap is not shown"
     now = ", ".join(f"{link.name} runs at Gen{link.gen}" for link in links)
-    return f"{now}; what both ends can is not known ({why})", device.link.max_speed.absence
+    return f"what both ends can is not known: {why}; {now}", device.link.max_speed.absence
 
 
 def _faster_peers(case: Case, device: Device, slow: list[PcieLink]) -> list[str]:

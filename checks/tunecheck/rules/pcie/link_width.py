@@ -80,8 +80,8 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
                        _observed(hops), "the lanes that both ends of a link have", evidence, _SEAT)
     if less:
         return Finding(_ID, "fewer-lanes-than-board", subject, "warn", "effective",
-                       f"{subject} has x{board}, and {', '.join(less)}: no more "
-                       "lanes are wired there", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
+                       f"{subject}: {', '.join(less)}: no more lanes are wired there; the board has "
+                       f"x{board}", _observed(hops), f"x{board} at every hop", evidence, _SLOT)
     most, told = _known_lanes(case, hops[-1]) if board is None else (None, "")
     if most and (short := [f"{link.name} x{link.width}" for link in links if link.width and link.width < most]):
         return Finding(_ID, "fewer-lanes-than-known", subject, "warn", "effective", f"{subject}: {', '.join(short)}, "

@@ -17,6 +17,7 @@ from .smi_table import letters
 CHECK = Check(
     "p2p-capability", "the driver lets every GPU reach every other's memory",
     Heading.ACCELERATORS, 50, Family.PCIE, TOPO, needs=(Needs.TREE, Needs.PAIRS), judges=("p2p.read", "p2p.write"),
+    judges_of=(("reads", "p2p.read"), ("writes", "p2p.write")),
 )
 _ID = CHECK.id
 _WAYS = ("read", "write")
@@ -48,6 +49,7 @@ def judge(case: Case) -> Iterator[Finding]:
         else:
             skip = len(label) < 2 or status.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
             code = NO_PAIR if len(label) < 2 else UNREAD
+            reason = reason if skip else f"what the driver allows is not known: {reason}"
             yield Finding(_ID, code, "pairs", "skip" if skip else "unknown", "effective",
                           reason, evidence=(status.source,),
                           absence=None if skip else status.absence)
@@ -64,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
         if word == "OK":
             text = f"the driver says OK for {len(pairs)} of {len(status.value)} {' and '.join(ways)} between two GPUs"
-            text, fix = (text + UNDECLARED, DECLARE) if outcome == "warn" else (text, None)
+            text, fix = (f"{UNDECLARED}, and {text}", DECLARE) if outcome == "warn" else (text, None)
         yield Finding(_ID, code_of(case, word, patchable), ", ".join(pairs[:4]), outcome, "effective",
                       text, word, "OK", (status.source,), fix)
     for way in _WAYS:

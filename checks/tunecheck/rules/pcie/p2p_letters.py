@@ -31,36 +31,40 @@ _CLIQUE = ("this is a virtual machine, which sees another PCI tree than its host
 _ON_HOST = Remedy(_CLIQUE, place=Place.HYPERVISOR)
 _GUESSED = ("CNS", "TNS", "NS")
 _BY_MODEL = ("CNS", "GNS")
-_REFUSED = ("NVIDIA's own driver refuses it on this GPU model, below any chipset",
+_REFUSED = ("NVIDIA's own driver refuses peer-to-peer on this GPU model, below any chipset",
             Remedy("plan with copies through host memory or with boards that support it; or run an open kernel module "
                    "that is patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p"))
-_INEFFECTIVE = ("the spec declares a driver that is patched to allow it on this GPU model, and the loaded one does not",
+_INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-peer on this GPU model, and the loaded "
+                "one does not",
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
                              "build the patched one for this kernel and reboot; or take box_spec.driver.flavour: "
                              "patched-p2p out", (), True))
-UNDECLARED = (", and NVIDIA's own driver refuses them on this GPU model: a patched module or ForceP2P is at work that "
-              "the spec does not declare")
+UNDECLARED = ("a patched module or ForceP2P is at work that the spec does not declare: NVIDIA's own driver refuses "
+              "peer-to-peer on this GPU model")
 #: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
 LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
                 "?": "reads, writes, NVLink or atomics (which of them, the text does not say)"}
+#: The same as the subject of a sentence.
+_SUBJECTS = {"r": "peer-to-peer", "w": "peer-to-peer", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
+             "?": "what the table is about"}
 DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
                  "back to NVIDIA's own module", place=Place.INVENTORY)
 _FORCE = regex(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
 _UNUSED = "the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access"
 
-#: letter -> (meaning, remedy)
+#: letter -> (meaning, with the subject of its table; remedy)
 _WORDS: dict[str, tuple[str, Remedy]] = {
-    "CNS": ("the driver does not support it on this chipset",
+    "CNS": ("the driver does not support {what} on this chipset",
             Remedy.typed("put both boards below one PCIe switch: below a root complex the driver allows it only on "
                          f"CPUs it knows. Its list can be overridden: {_FORCED}", place=Place.MACHINE)),
-    "GNS": ("the driver does not support it on this GPU model",
+    "GNS": ("the driver does not support {what} on this GPU model",
             Remedy("no setting changes that: plan with copies through host memory, or with boards that support it")),
-    "TNS": ("the driver does not support it across these I/O hubs",
+    "TNS": ("the driver does not support {what} across these I/O hubs",
             Remedy("move both boards below one root complex", place=Place.MACHINE)),
-    "DR": ("the registry word ForceP2P forbids it: its bits for this direction are 0 (reads 1:0, writes 5:4)",
+    "DR": ("the registry word ForceP2P forbids {what}: its bits for this direction, reads 1:0 or writes 5:4, are 0",
            Remedy.typed("see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, "
                         "or write ForceP2P=0x211, which allows reads and writes; then load the driver again")),
-    "NS": ("it is not supported between these two boards",
+    "NS": ("{what} is not supported between these two boards",
            Remedy.typed("both must be of the same chip, without MIG and not handed through to different machines; "
                         "compare `nvidia-smi -L` and `nvidia-smi topo -p2p r`")),
 }
@@ -71,21 +75,22 @@ _CODES = {"CNS": "chipset-not-supported", "GNS": "gpu-not-supported", "TNS": "io
           "DR": "disabled-by-regkey", "NS": "pair-not-supported"}
 
 
-def explained(case: Case, word: str, patchable: bool) -> tuple[str, Remedy | None]:
+def explained(case: Case, word: str, patchable: bool, table: str = "r") -> tuple[str, Remedy | None]:
     """Return meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have.
     ``patchable``: one of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same
-    there."""
+    there; ``table``: which of LETTER_WORDS it stands in."""
     if patchable and word in _BY_MODEL:
         return _INEFFECTIVE if declared(case) else _REFUSED
     meaning, remedy = _WORDS.get(word, ("", None))
-    return meaning, _ON_HOST if case.guest and word in _GUESSED else remedy
+    return meaning.format(what=_SUBJECTS[table]), _ON_HOST if case.guest and word in _GUESSED else remedy
 
 
-def letter_meaning(word: str) -> str:
-    """Return what a letter means, for the legend below a table."""
+def letter_meaning(word: str, table: str = "r") -> str:
+    """Return what a letter means, for the legend below this table of LETTER_WORDS."""
+    what = _SUBJECTS[table]
     if word == "OK":
-        return "the driver allows it; whether transfers are right and fast only a measurement says (tunecheck p2p)"
-    return _WORDS[word][0] if word in _WORDS else "the driver does not say"
+        return f"the driver allows {what}; whether transfers are right and fast only a measurement says (tunecheck p2p)"
+    return _WORDS[word][0].format(what=what) if word in _WORDS else f"the driver does not say whether it allows {what}"
 
 
 def outcome_of(case: Case, word: str, patchable: bool) -> str:

@@ -33,7 +33,7 @@ def slow_uplinks(topology: Topology, device: Device, load: Callable[[str], bool 
         return None
     sisters = {sister.name: sister for link in sure for sister in faster[link.name]}
     if not sisters:
-        return "slow-above", sure, f"{named(sure)}: {_WHY}"
+        return "slow-above", sure, f"{named(sure)}; {_WHY}"
     gens = " or ".join(f"Gen{gen}" for gen in sorted({sister.gen or 0 for sister in sisters.values()}))
     return "below-peers", sure, (
         f"{named(sure)}, while {len(sisters)} of the same kind run{'s' * (len(sisters) == 1)} at {gens}: {_WHY}")

@@ -94,8 +94,8 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
                           place=Place.MACHINE))
         if not bad:
             yield Finding(check, "tree-not-given", "pairs", "unknown", "effective",
-                          f"no pair is farther than {wanted} in {table.source} "
-                          f"({seen}); the PCI tree itself is not given; add: sudo lspci -nnvvv", seen,
+                          f"the PCI tree itself is not given; add: sudo lspci -nnvvv; no pair is farther than "
+                          f"{wanted} in {table.source} ({seen})", seen,
                           f"{wanted} or closer", (table.source,))
         return
     if case.spec.accelerators.groups.inside is not None:
@@ -126,9 +126,8 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
             every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
             code = "across-sockets" if word == "SYS" else "through-cpu"
             yield Finding(check, code, _names(pairs), "warn", "effective",
-                          f"{every} {word}{where} ({_names(pairs)}): "
-                          f"{COSTS[word]}", word, "PIX, PXB or NVLink between GPUs that work on one model", (source,),
-                          _advice(gpus, words))
+                          f"{every} {word}{where} ({_names(pairs)}); {word} is {COSTS[word]}", word,
+                          "PIX, PXB or NVLink between GPUs that work on one model", (source,), _advice(gpus, words))
 
 
 def _asked(case: Case) -> str:
@@ -164,8 +163,8 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
     names = given_names(case.snapshot)
     patchable = any(refused_by_name(name) for name in names)
     boards = f" ({counted_names(names)})" if names else ""
-    tree = ": sudo tunecheck p2p" if nvlink_words(case.snapshot) else ", and the PCI tree is not given; add: sudo " \
-        "lspci -nnvvv"
+    more = "only sudo tunecheck p2p can tell" if nvlink_words(case.snapshot) else \
+        "the PCI tree is not given, either; add: sudo lspci -nnvvv"
     for letter, table in case.snapshot.posted.letters.items():
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
         by_letter: dict[str, list[tuple[int, int]]] = {}
@@ -174,21 +173,21 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
         for word, pairs in by_letter.items():
             kind = LETTER_WORDS[letter]
             shown = some([f"GPU{a}->GPU{b}" for a, b in pairs], 4)
-            meaning, fix = explained(case, word, patchable)
+            meaning, fix = explained(case, word, patchable, letter)
             if letter not in "rw?":
                 # Atomics, NVLink and the property "p" are no condition of plain peer access.
                 yield Finding(check, TREE_UNREAD, shown, "skip", "effective", f"{kind}: {shown}: {word}"
                               + (f" ({meaning})" if meaning and letter != "n" else ""), word, "", (source,))
             elif word == "OK":
                 yield Finding(check, "not-proven", shown, "unknown", "effective",
-                              f"the driver says OK for {kind} of {len(pairs)} of "
-                              f"{len(table)} ordered pairs{boards}; whether transfers are right and fast only a "
-                              f"measurement says{tree}", word, "OK", (source,))
+                              f"whether transfers are right and fast is not measured; {more}; the driver says "
+                              f"OK for {kind} of {len(pairs)} of {len(table)} ordered pairs{boards}", word, "OK",
+                              (source,))
             elif letter == "?":
                 # NS stands in the tables of atomics, NVLink and the property "p" of boards that copy directly.
                 yield Finding(check, "table-not-told", shown, "unknown", "effective",
-                              f"{shown}: {word} in a table of nvidia-smi topo -p2p of which the text does not say what "
-                              "it is about (reads, writes, NVLink, atomics); add the command above it", word, "OK",
+                              "not told what a table of nvidia-smi topo -p2p is about (reads, writes, NVLink, "
+                              f"atomics); add the command above it; {word} stands in it at {shown}", word, "OK",
                               (source,), Remedy.typed("give all that `nvidia-smi topo -p2p r` prints, with the command "
                                                       "above it"))
             else:

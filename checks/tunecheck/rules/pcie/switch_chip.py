@@ -18,7 +18,7 @@ _ID = CHECK.id
 CODES = {
     "no-switch": "No PCIe switch lies above an accelerator.",
     "not-in-table": "The switch is not in the table of known ones.",
-    "writes-may-collapse": "On this switch, writes of several boards at once to other root ports can become very slow.",
+    "writes-may-collapse": "Writes of several boards to other root ports can become very slow.",
 }
 _FIX = Remedy.typed("measure it: several boards of this switch writing at once to boards at other root ports (`sudo "
                     "tunecheck p2p`)")
@@ -40,7 +40,8 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"{known or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
         bad = collapses(ids) and len(roots) > 2 and any(len(gpus) > 1 for _, gpus in same)
         if bad:
-            text += "; writes of two boards through one uplink to two root ports can collapse from 37 to 3 GB/s"
+            text = ("writes of two boards through one uplink can collapse: when they write to two root ports at once, "
+                    f"37 GB/s become 3; {text}")
         code, outcome = ("writes-may-collapse", "warn") if bad else ("ok" if known else "not-in-table", "pass")
         yield Finding(_ID, code, ids, outcome, "effective", text, ids, "", tuple(bdf for bdf, _ in same),
                       _FIX if bad else None)

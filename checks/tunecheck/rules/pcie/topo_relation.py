@@ -24,8 +24,8 @@ CHECK = Check(
 _ID = CHECK.id
 CODES = {
     "farther-than-declared": "A pair of accelerators is farther apart than the specification declares.",
-    "through-cpu": "Without a specification: the way between two accelerators goes through the CPU, which is slow.",
-    "across-sockets": "Without a specification: the way between two accelerators crosses the sockets, the slowest way.",
+    "through-cpu": "The way between two accelerators goes through the CPU.",
+    "across-sockets": "The way between two accelerators crosses the CPU sockets.",
     "relation-unknown": "How close a pair is cannot be read.",
     "tree-not-given": "By the driver's table no pair is farther apart than declared; the PCI tree itself is not given.",
     "nvlink-lost": "GPUs that are always joined by NVLink are not; `fabric-state` says more.",

@@ -20,7 +20,8 @@ CODES = {
     "drive": "A drive shares an accelerator's way to the host.",
     "network-card": "A network card, and no drive, shares an accelerator's way to the host.",
 }
-_FIX = Remedy("move drives that load models to a root port without accelerators", place=Place.MACHINE)
+_FIX = Remedy("move drives that load models to a root port without accelerators; where GPUDirect Storage is used, "
+              "leave them", place=Place.MACHINE)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -39,7 +40,7 @@ def judge(case: Case) -> Iterator[Finding]:
         gpus = ", ".join(f"GPU{index}" for index, device in enumerate(topology.devices) if port in device.path)
         drives = any(each.kind == "NVMe" for each in here)
         names = ", ".join(f"{each.kind} {each.device.bdf}" for each in here)
-        text = f"{names} below {port} with {gpus}: near for direct transfers, shared on the way to the host"
+        text = f"{gpus} share the way to the host with {names} below {port}; for direct transfers these are near"
         yield Finding(_ID, "drive" if drives else "network-card", port, "warn" if drives else "pass", "effective",
                       text, names, "no drive" if drives else "",
                       tuple(each.device.chain.source for each in here), _FIX if drives else None)

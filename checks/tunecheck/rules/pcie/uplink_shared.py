@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.loaded_links import links_above, uplinks
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
+from ...util.text import some
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
@@ -24,6 +25,9 @@ _FIX = Remedy("give the switch a slot or cable as wide and fast as a board's, an
               place=Place.MACHINE)
 _SPEED = Remedy("see link-speed: the link can run faster than it does", place=Place.MACHINE)
 
+#: So many GPUs of one uplink are named.
+_NAMED = 4
+
 
 def judge(case: Case) -> Iterator[Finding]:
     topology = case.snapshot.topology
@@ -38,11 +42,11 @@ def judge(case: Case) -> Iterator[Finding]:
         if rate is None:
             unread = next((end.express for end in link.ends if not end.express.known), None)
             yield Finding(_ID, UNREAD, link.name, "unknown", "effective",
-                          f"speed, width or MPS of {link.name} is not known ({unread.why() if unread else '?'})",
+                          f"speed, width or MPS of {link.name} is not known: {unread.why() if unread else '?'}",
                           "", "", (unread.source,) if unread else evidence,
                           absence=unread.absence if unread else None)
             continue
-        names = ", ".join(f"GPU{gpu}" for gpu in gpus)
+        names = some([f"GPU{gpu}" for gpu in gpus], _NAMED)
         text = (f"{names} {'share' if len(gpus) > 1 else 'has'} {link.text} of {link.name}: host copies of all at once "
                 f"get {rate / len(gpus):.1f} GB/s each{_speed(link)}")
         slow = rate < max(own) * 0.99

@@ -38,6 +38,6 @@ def judge(case: Case) -> Iterator[Finding]:
     else:
         volatile = any(spec.file.startswith(("/var/run/", "/run/")) for spec in specs.value or ())
         yield Finding(_ID, "not-refreshed", "nvidia.com/gpu", "warn", "configured",
-                      "nothing writes the CDI specification anew when the "
-                      "driver changes" + (", and this one is gone after a reboot" if volatile else ""), "off", "on",
+                      "nothing renews the CDI specification after a driver update"
+                      + ("; this one is gone after a reboot" if volatile else ""), "off", "on",
                       (units.source,), _ON)

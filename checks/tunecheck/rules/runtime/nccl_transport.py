@@ -65,7 +65,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
     direct = [each for each in log.channels if each.one_host and each.way not in ("SHM", "NET")]
     wanted = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
     for code, bad, words in (
-            ("shm", staged, "through host memory (SHM): each byte crosses PCIe twice, and the CPU's memory"),
+            ("shm", staged, "through host memory (SHM); each byte crosses PCIe twice, and the CPU's memory"),
             ("net", network, "over the network (NET), though both run on one machine")):
         if bad:
             shown = _named(bad)

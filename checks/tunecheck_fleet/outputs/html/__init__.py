@@ -8,7 +8,7 @@ in it and is whole in --json.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,12 @@ from tunecheck.report import html as report_html
 from tunecheck.report.html.shell import policy
 from tunecheck.report.style import safe
 
-from ...entries import entries, happened
+from ...entries import Entry, entries, gpus_of, happened
 from ...fleet_report import Cause, FleetReport, HostRow
-from ...judge.verdict import outcome
 from ...model import Problem
 from .. import text as words
-from ..entry_words import needs
-from ..terminal import verdict_line
+from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
+from ..entry_words import approving, expected, lead, needs, says, title
 from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
 from .timeline import timeline
 
@@ -62,20 +61,24 @@ def html(report: FleetReport) -> str:
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
     leads = [entry.lead for entry in entries(report.causes)]
-    drift, uncounted = [lead for lead in leads if lead.counts], [lead for lead in leads if not lead.counts]
+    drift = [lead for lead in leads if lead.counts and not lead.unjudged]
+    blind, uncounted = sum(lead.counts and lead.unjudged for lead in leads), [
+        lead for lead in leads if not lead.counts]
+    word = verdict_word(report)
     text = _environment().get_template("fleet.html.j2").render(
         report=report, version=__version__, policy=policy(style, script), style=style, script=script,
-        word=outcome(report).upper(), compared=words.compared(report),
-        outcome={"drift": "fail", "unknown": "unknown"}.get(outcome(report), "warn" if _gaps(report) else "pass"),
+        word=word, compared=words.compared(report),
+        outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
         says=verdict_line(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
         severities=[(severity, sum(cause.severity == severity for cause in drift)) for severity in SEVERITIES],
-        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), uncounted=len(uncounted),
+        open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), unjudged=blind,
+        uncounted=len(uncounted),
         not_drift=[(word, number) for word in words.NOT_DRIFT
                    if (number := sum(kind(cause) == word for cause in uncounted))],
         left_out=len(leads) - len(shown), incomplete=_incomplete(hosts),
         families=families, by_group=_by_group(report, families), timeline=timeline(report.timeline),
-        page=_Data(hosts, families, [part["cause"] for each in shown for part in (each, *each["others"])]).plain())
+        page=_Data(hosts, families, shown, kinds_of_hosts(report)).plain())
     return text + "\n"
 
 
@@ -91,23 +94,39 @@ def _gaps(report: FleetReport) -> bool:
 def _entries(listed: Sequence[Cause]) -> list[dict[str, Any]]:
     """The entries, in order; what one thing that happened says once more in another fact stands within its entry."""
     places = itertools.count()
-    return [_cause(next(places), each.lead, happened(each), [_cause(next(places), other) for other in each.more])
+    return [_cause(next(places), each, [_cause(next(places), Entry(other, part_of=each)) for other in each.more])
             for each in entries(listed)]
 
 
-def _cause(index: int, cause: Cause, what: str = "", others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """What the template shows of a cause."""
+    cause = entry.lead
     remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
     decision = cause.acknowledged or cause.approved
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
-            "title": titled(cause), "what": what, "others": others, "decision": decision,
+            "title": title(entry), "says": _cut(says(entry)), "lead": _cut(lead(entry)), "others": others,
+            # What happened to GPUs is the title.
+            "what": "" if gpus_of(entry) is not None else happened(entry), "decision": decision,
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "needs": needs(cause), "lasts": lasts(cause.waived) if cause.waived else "",
+            "expected": expected(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(cause.remedy, cause.commands)]}
+
+
+def _takes(entry: Entry) -> str:
+    """What the fix takes, before its words; where nothing was read there is nothing to take, and what is missing is the
+    fix."""
+    cause = entry.lead
+    if takes := needs(entry):
+        return "; ".join(part for part in (takes, approving(entry)) if part)
+    if cause.outcome == "unknown":
+        return "" if cause.remedy else "what is missing stands above"
+    if cause.authority in ("previous", "majority", "reference"):
+        return "takes effect at once"
+    return "" if cause.remedy else "see the page of the check"
 
 
 def _place(command: Command) -> str:
@@ -132,9 +151,10 @@ def _incomplete(hosts: Sequence[HostRow]) -> list[dict[str, Any]]:
 
 
 def _by_group(report: FleetReport, families: Sequence[str]) -> list[dict[str, Any]]:
-    """Per group: hosts, how many answered, how many drifted; per family how many fail, else how many are unknown."""
+    """Per group: hosts, how many answered, how many drifted, on how many something could not be judged; per family how
+    many fail, else how many are unknown."""
     result = []
-    struck = {host for cause in report.causes if cause.counts for host in cause.hosts}
+    struck, blind = drifted(report), unjudged(report)
     for group in words.groups(report)[:200]:
         rows = [row for row in report.hosts if row.group == group]
         cells = []
@@ -144,7 +164,8 @@ def _by_group(report: FleetReport, families: Sequence[str]) -> list[dict[str, An
             cells.append((worst, counts[worst] if worst else 0))
         result.append({"group": group, "hosts": len(rows), "cells": cells,
                        "answered": sum(row.status in ("ok", "partial") for row in rows),
-                       "drifted": sum(row.host in struck for row in rows)})
+                       "drifted": sum(row.host in struck for row in rows),
+                       "unjudged": sum(row.host in blind for row in rows)})
     return result
 
 
@@ -153,11 +174,17 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST - 3]}..."
 
 
-class _Data:
-    """What the script gets: every text once, by its place in ``texts``; findings that many hosts share once, too."""
+#: What each host's counts are of, in the page's data: drift, what could not be judged, and what is no drift.
+_COUNTED = ("drift", "unjudged", *words.NOT_DRIFT)
 
-    def __init__(self, hosts: Sequence[HostRow], families: Sequence[str], causes: Sequence[Cause]) -> None:
-        self._hosts, self._families, self._causes = hosts, families, causes
+
+class _Data:
+    """What the script gets: every text once, by its place in ``texts``; findings that many hosts share once, too.
+    ``counts``: host -> as in kinds_of_hosts; the page may not hold every cause that they count."""
+
+    def __init__(self, hosts: Sequence[HostRow], families: Sequence[str], shown: Sequence[dict[str, Any]],
+                 counts: Mapping[str, Mapping[str, int]]) -> None:
+        self._hosts, self._families, self._shown, self._counts = hosts, families, shown, counts
         self._texts: dict[str, int] = {"": 0}
         self._problems: dict[tuple[Any, ...], int] = {}
         self._spent = 0
@@ -165,17 +192,24 @@ class _Data:
     def plain(self) -> dict[str, Any]:
         hosts = [self._host(row) for row in self._hosts]
         place = {row.host: index for index, row in reversed(list(enumerate(self._hosts)))}
-        causes = [[self._text(titled(cause)), self._text(change(cause)), kind(cause), cause.severity,
-                   [place.get(host, _cut(host)) for host in cause.hosts]] for cause in self._causes]
-        return {"families": list(self._families), "hosts": hosts, "causes": causes,
+        causes = [self._cause(part["cause"], each["index"], each is part, place)
+                  for each in self._shown for part in (each, *each["others"])]
+        return {"families": list(self._families), "kinds": list(_COUNTED), "hosts": hosts, "causes": causes,
                 "problems": list(self._problems), "texts": list(self._texts)}
+
+    def _cause(self, cause: Cause, lead: int, leads: bool, place: Mapping[str, int]) -> list[Any]:
+        """[title, change, kind, severity, hosts, what it counts as: -1 for what an entry brought, the place of its
+        entry]."""
+        word = kind(cause) if not cause.counts else "unjudged" if cause.unjudged else "drift"
+        return [self._text(titled(cause)), self._text(change(cause)), kind(cause), cause.severity,
+                [place.get(host, _cut(host)) for host in cause.hosts], _COUNTED.index(word) if leads else -1, lead]
 
     def _text(self, text: str) -> int:
         return self._texts.setdefault(_cut(text), len(self._texts))
 
     def _host(self, row: HostRow) -> list[Any]:
-        """[name, group, hardware, status, reason, letters of the outcomes, drifted, last answered, in change,
-        findings, unknown facts, how many findings and facts are left out]."""
+        """[name, group, hardware, status, reason, letters of the outcomes, counts as _COUNTED, last answered, in
+        change, findings, unknown facts, how many findings and facts are left out]."""
         letters = "".join(_LETTERS.get(row.outcomes[family], "u") if family in row.outcomes else "-"
                           for family in self._families)
         problems = [found for problem in row.problems[:_PROBLEMS] if (found := self._problem(problem)) is not None]
@@ -183,8 +217,12 @@ class _Data:
                    if self._room(fact, why)]
         last = f"#{row.last_ok}, {clock(row.last_ok_at)}" if row.last_ok is not None else ""
         return [_cut(row.host), self._text(row.group), self._text(row.hardware), STATUSES.index(row.status),
-                self._text(row.reason), letters, row.drifted, self._text(last), int(row.in_change), problems, unknown,
-                len(row.problems) - len(problems) + len(row.unknown) - len(unknown)]
+                self._text(row.reason), letters, self._counted(row.host), self._text(last), int(row.in_change),
+                problems, unknown, len(row.problems) - len(problems) + len(row.unknown) - len(unknown)]
+
+    def _counted(self, host: str) -> list[int]:
+        counts = self._counts.get(host, {})
+        return [counts.get(word, 0) for word in _COUNTED]
 
     def _room(self, *texts: str) -> bool:
         self._spent += sum(min(len(text), _LONGEST) for text in texts if _cut(text) not in self._texts)

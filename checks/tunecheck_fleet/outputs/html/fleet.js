@@ -3,10 +3,12 @@
 (() => {
   document.documentElement.classList.add("scripted");
   const page = JSON.parse(document.getElementById("page").textContent);
-  const [NAME, GROUP, HARDWARE, STATUS, REASON, LETTERS, DRIFTED, LAST, CHANGING, PROBLEMS, UNKNOWN, OMITTED] =
+  const [NAME, GROUP, HARDWARE, STATUS, REASON, LETTERS, COUNTS, LAST, CHANGING, PROBLEMS, UNKNOWN, OMITTED] =
     Array(12).keys();
   const STATUSES = ["ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled"];
   const WORDS = { p: "pass", f: "fail", w: "warn", s: "skip", u: "unknown", "-": "not checked" };
+  const HEADINGS = { unjudged: "Could not be judged" };
+  const COUNTED = 5, ENTRY = 6;       // in a cause: what it counts as, and the place of its entry
   // For people: "answered" says nothing of how the host is.
   const HEARD = ["answered", ...STATUSES.slice(1)];
   const SHORT = { p: "ok", f: "fail", w: "warn", s: "skip", u: "?", "-": "" };
@@ -30,15 +32,18 @@
   page.causes.forEach((cause, index) => {
     for (const host of cause[4]) if (typeof host === "number") struck[host].push(index);
   });
-  const counts = (index) => ["new", "grown", "known", "acknowledged"].includes(page.causes[index][2]);
+  // As page.kinds: what drifted, what could not be judged, and what is no drift. Of the whole report: not every cause is
+  // in the page.
+  const counted = (index, kind) => page.hosts[index][COUNTS][page.kinds.indexOf(kind)];
+  const drifted = (index) => counted(index, "drift"), unjudged = (index) => counted(index, "unjudged");
 
   // ---- the grid -----------------------------------------------------------------------------------------------
   const grid = by("grid"), body = grid.tBodies[0];
   const badness = page.hosts.map((host, index) => {
     const letters = host[LETTERS];
-    if (letters.includes("f") || struck[index].some(counts)) return 0;
+    if (letters.includes("f") || drifted(index)) return 0;
     if (host[STATUS] > 1) return 1;
-    return host[STATUS] || letters.includes("u") ? 2 : letters.includes("w") ? 3 : 4;
+    return host[STATUS] || letters.includes("u") || unjudged(index) ? 2 : letters.includes("w") ? 3 : 4;
   });
   // The style sheet makes the table's parts boxes of another kind: the roles say that it still is a table.
   const as = (element, role) => { element.setAttribute("role", role); return element; };
@@ -46,7 +51,7 @@
   grid.style.setProperty("--families", Math.max(1, page.families.length));     // repeat(0, ...) is no style
   grid.classList.toggle("many", page.hosts.length > 200);
   const heading = as(grid.tHead.insertRow(), "row");
-  for (const name of ["Host", "Group", "Answer", "Drift", ...page.families]) {
+  for (const name of ["Host", "Group", "Answer", "Drift", "Not judged", ...page.families]) {
     const cell = as(make("th", name), "columnheader");
     cell.scope = "col";
     cell.title = name;
@@ -54,15 +59,16 @@
   }
   // Most hosts look alike: a row is made once and copied, which takes a third of the time for a thousand of them.
   const patterns = new Map();
-  const pattern = (host, drifts) => {
-    const key = [host[GROUP], host[STATUS], host[LETTERS], drifts].join(" ");
+  const pattern = (host, drifts, blind) => {
+    const key = [host[GROUP], host[STATUS], host[LETTERS], drifts, blind].join(" ");
     if (!patterns.has(key)) {
       const row = document.createElement("tr"), head = document.createElement("th"), to = make("a", " ");
       head.scope = "row";
       to.tabIndex = -1;
       head.append(to);
       row.append(head, make("td", text(host[GROUP]), "left"), make("td", HEARD[host[STATUS]], host[STATUS] ? "u" : ""),
-                 make("td", drifts ? String(drifts) : "", drifts ? "f" : ""));
+                 make("td", drifts ? String(drifts) : "", drifts ? "f" : ""),
+                 make("td", blind ? String(blind) : "", blind ? "u" : ""));
       // A host that did not answer has no letters.
       for (const letter of host[LETTERS].padEnd(page.families.length, "-"))
         row.append(make("td", SHORT[letter], letter === "-" ? "none" : letter));
@@ -73,7 +79,7 @@
     return patterns.get(key);
   };
   const rows = page.hosts.map((host, index) => {
-    const row = pattern(host, struck[index].filter(counts).length).cloneNode(true), to = row.firstChild.firstChild;
+    const row = pattern(host, drifted(index), unjudged(index)).cloneNode(true), to = row.firstChild.firstChild;
     to.firstChild.data = host[NAME];
     to.href = address(host[NAME]);
     return row;
@@ -143,10 +149,12 @@
     });
     causes.forEach((cause, index) => {
       cause.hidden = !fits(words.causes[index]);
-      left += !cause.hidden;
+      // What an entry brought stands within it, and is not counted.
+      left += !cause.hidden && !cause.parentElement.closest(".cause");
     });
-    const all = hosts === rows.length && left === causes.length;
-    by("shown").textContent = all ? "" : `${hosts} of ${rows.length} hosts, ${left} of ${causes.length} causes`;
+    const entries = causes.filter((cause) => !cause.parentElement.closest(".cause")).length;
+    const all = hosts === rows.length && left === entries;
+    by("shown").textContent = all ? "" : `${hosts} of ${rows.length} hosts, ${left} of ${entries} causes`;
     by("grid-count").textContent = hosts === rows.length ? String(hosts) : `${hosts} of ${rows.length}`;
     by("no-host").hidden = hosts > 0;
     by("grid-frame").hidden = hosts === 0;
@@ -213,6 +221,13 @@
     part.append(head);
     return part;
   };
+  const causeOf = (at) => {
+    const [name, says, word, severity] = page.causes[at], item = document.createElement("li"), open = make("a", text(name));
+    open.href = `#cause-${at}`;
+    item.append(make("span", severity.toUpperCase(), `badge ${severity}`), " ", open, make("code", text(says)),
+                make("span", word, "note"));
+    return item;
+  };
   const fill = (index) => {
     const host = page.hosts[index], drifts = struck[index];
     const outcome = ["fail", "unknown", "unknown", "warn", "pass"][badness[index]];
@@ -237,18 +252,26 @@
       if (families.childNodes.length) summary.append(families);
     }
     box.replaceChildren(back, summary);
-    if (drifts.length) {
-      const part = section("Drift", drifts.length), all = make("ul", "", "drifts");
-      for (const at of drifts) {
-        const [name, says, word, severity] = page.causes[at], item = document.createElement("li"), open = make("a", text(name));
-        open.href = `#cause-${at}`;
-        item.append(make("span", severity.toUpperCase(), `badge ${severity}`), " ", open, make("code", text(says)),
-                    make("span", word, "note"));
+    page.kinds.forEach((kind, at) => {
+      const total = host[COUNTS][at];
+      if (!total) return;
+      const part = section(HEADINGS[kind] ?? kind[0].toUpperCase() + kind.slice(1), total), all = make("ul", "", "drifts");
+      const here = drifts.filter((place) => page.causes[place][COUNTED] === at);
+      for (const place of here) {
+        const item = causeOf(place), brought = drifts.filter((other) => other !== place && page.causes[other][ENTRY] === place);
+        if (brought.length) {
+          const more = document.createElement("details"), list = make("ul", "", "drifts");
+          more.append(make("summary", `${brought.length} more of the same audit`));
+          list.append(...brought.map(causeOf));
+          more.append(list);
+          item.append(more);
+        }
         all.append(item);
       }
       part.append(all);
+      if (here.length < total) part.append(make("p", `${total - here.length} more are too many for this page; --json has them all.`, "hint"));
       box.append(part);
-    }
+    });
     const findings = section("Findings", host[PROBLEMS].length);
     findings.append(...host[PROBLEMS].map((at) => problemOf(page.problems[at])));
     if (!host[PROBLEMS].length) findings.append(make("p", host[STATUS] > 1 ? "Nothing was judged: the host did not answer."

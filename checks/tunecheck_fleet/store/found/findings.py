@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
 
-from ...model import Change, Incident, Problem
+from ...model import Change, Incident, Problem, subject_key
 from .. import audit_queries, audits
 from ..audit_queries import parts
 from ..history import receipt, runs
@@ -21,6 +21,7 @@ from ..spans import Past
 from ..sql.compiled_statements import Hot
 from ..told_problems import Over, last_told
 from .gpu_warnings import with_gpus
+from .resumed import resume
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
@@ -57,28 +58,33 @@ _PROBLEM = select(
 def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
           unknown_checks: Sequence[str]) -> None:
     """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
-    known has a since and an end of its own."""
+    known has a since and an end of its own. What only an audit of another inventory has ended goes on."""
     now: dict[tuple[str, str], str] = {}
+    named: dict[tuple[str, str], str] = {}
     for check, subject, outcome in islice(_each(problems), _MOST):
-        name = plain(check, 200), plain(subject, 500)
+        name = plain(check, 200), subject_key(plain(subject, 500))
+        named.setdefault(name, plain(subject, 500))
         now[name] = min(outcome, now.get(name, outcome), key=_WORST.index)
     dark = {check for (check, _), outcome in now.items() if outcome == "unknown"}
-    held = {(check, subject): (number, outcome, begun)
+    held = {(check, subject_key(subject)): (number, outcome, begun)
             for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
     ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
             for name, (number, outcome, begun) in held.items()
             if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in dark)]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
-    begins = []
+    begins: list[dict[str, Any]] = []
     for name, outcome in now.items():
         if name not in held or (held[name][1] != outcome and outcome != "unknown"):
             heard = None if first else past.check(name[0])
             begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
-                           else store.interned.finding(connection, *name), "from_audit": audit_id,
+                           else store.interned.finding(connection, name[0], named[name]), "from_audit": audit_id,
                            "outcome": outcome, "until_audit": None, "after_audit": heard.last if heard else None})
     if ends:
         _END(connection, ends)
+    again = resume(connection, row, audit_id, {(each["finding_id"], each["outcome"]) for each in begins}) if (
+        begins and not first) else set()
+    begins = [each for each in begins if each["finding_id"] not in again]
     if begins:
         _BEGIN(connection, begins)
 

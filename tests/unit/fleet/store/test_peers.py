@@ -45,3 +45,15 @@ def test_an_upgrade_leaves_one_class() -> None:
     rows = {number: ("g", _box(), then) for number, then in enumerate(first)}
     rows[11] = ("g", _box("7 x H200"), _box())
     assert set(peers(rows).values()) == {_box()}
+
+
+@pytest.mark.parametrize("core", ["?, ?, ?", "?, Xeon 8480+, x86_64", "SYS-821GE, ?, x86_64"])
+@pytest.mark.parametrize("usual", [1, 4, 100])
+def test_other_boards_tell_boxes_apart_also_where_the_rest_is_not_known(core: str, usual: int) -> None:
+    def box(boards: str) -> tuple[str, str, str]:
+        return ("g", *[f"{core}: {boards}, ?"] * 2)
+
+    rows = dict(enumerate([box("8 x H200")] * usual + [box("2 x B200"), box("8 x H200 + 1 x B200"), box("7 x H200")]))
+    found = peers(rows)
+    assert len({found[0], found[usual], found[usual + 1]}) == 3
+    assert usual == 1 or found[usual + 2] == found[0]

@@ -7,17 +7,18 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...parsers.kernel.fragment import tells
-from ...parsers.kernel.log_boots import BootLines, boots
-from ...parsers.kernel.log_forms import CRASH, plain
-from ...parsers.text.log_lines import NAMED, line, lines
-from ...parsers.text.repeats import shortened
-from ...util.at_first_use import regex
-from ..prefetch import PAST
-from .log_dates import older, parted
+from ....parsers.kernel.fragment import tells
+from ....parsers.kernel.log_boots import BootLines, boots
+from ....parsers.kernel.log_forms import CRASH, plain
+from ....parsers.text.log_lines import NAMED, line, lines
+from ....parsers.text.repeats import shortened
+from ....util.at_first_use import regex
+from ...prefetch import PAST
+from .dates import older, parted
+from .jumps import jumps
 
 if TYPE_CHECKING:
-    from .texts import Texts
+    from ..texts import Texts
 
 __all__ = ["add", "doubt", "history", "strays"]
 
@@ -66,6 +67,8 @@ def _lines(texts: Texts, text: str, title: str, filtered: bool = False) -> None:
     earlier = CRASH.search(text) is not None or _EARLIER.search(title) is not None
     unknown = filtered and not title.startswith("journalctl")
     found = _joined(boots(text))
+    mixed = () if texts.reported else filter(None, (jumps(boot.text) for boot in found))
+    texts.mixed += [f"in {title} lines without the start of a boot between them are dated {dates}" for dates in mixed]
     last = None if earlier or unknown or not found else found.pop()
     # Of lines in another order than that of time the last boot need not be the last in the text.
     for at, boot in enumerate(found if last else ()):

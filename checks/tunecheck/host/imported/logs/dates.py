@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from ...util.at_first_use import regex
+from ....util.at_first_use import regex
 
 __all__ = ["older", "parted"]
 

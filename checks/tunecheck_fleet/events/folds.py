@@ -14,38 +14,50 @@ from typing import Literal
 from tunecheck.rules.codes import LOG_UNREAD, NVML_UNREAD
 from tunecheck.util.at_first_use import dataclass
 
-__all__ = ["FOLDS", "SOURCES", "Fold", "Source"]
+from .gpu_moves import BOARDS, COUNTED
+
+__all__ = ["ADDED", "FOLDS", "LOST", "REPLACED", "SOURCES", "Fold", "Source"]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """``what``: in a word, for people. ``fewer``: only what counts members fewer follows, and nothing else: {x:8} ->
-    {x:7}. "same": exactly as many as one of the leads does; "some": any number. Without a lead that counts fewer
-    nothing leads. ``always``: what follows can hardly have another reason."""
+    """``what``: in a word, for people; `tunecheck explain` knows each. ``when``: it only holds where the leads tell
+    that there are fewer GPUs or more than before, or others in their place. ``counts``: only what counts members fewer
+    (or more) follows, and nothing else: {x:8} -> {x:7}. "same": exactly as many as one of the leads does; "some": any
+    number. ``always``: what follows can hardly have another reason."""
 
     what: str
     leads: tuple[str, ...]
     followers: tuple[str, ...]
-    fewer: Literal["", "same", "some"] = ""
+    when: Literal["", "fewer", "more", "others"] = ""
+    counts: Literal["", "same", "some"] = ""
     always: bool = False
 
 
+LOST, ADDED, REPLACED = "GPU lost", "GPU added", "GPU replaced"
+#: What else tells of a GPU that is not there any more: a board that is listed and does not answer, and every check that
+#: asks for it.
+_MISSING = ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "nvml-answers", "driver-bound",
+            "topo-*", "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "p2p-*", "acs.path_ports",
+            "cdi.*", "cdi-*", "gpu.recovery_action", *BOARDS, "xid", "aer-events", "uplink-*")
+#: Of ports and pairs more go with a GPU than one.
+_OF_PORTS = ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks")
+#: What a board brings with it.
+_OF_BOARDS = (*COUNTED, "gpu.vbios", "gpu.power_*", "gpu.clock_*", "gpu.temperature_*", "gpu.memory", "gpu.bar1",
+              "gpu.link_gen_board")
 FOLDS = (
     # A machine that is another one, or says that it is: what it is called and who its boards are goes with that.
     Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*"), always=True),
     # Every fact and check that counts something once per GPU says it again (accelerator-count, gpu-fallen-off).
-    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"), ("*",), "same", always=True),
-    # Of ports and pairs more go with it than one.
-    Fold("GPU lost", ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name"),
-         ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks"), "some", always=True),
-    # What tells of it otherwise: a board that is listed and does not answer, and every check that asks for it.
-    Fold("GPU lost", ("gpu.count", "accelerator-count", "gpu-fallen-off", "pcie.accelerators", "pcie.answers"),
-         ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", "nvml-answers", "driver-bound", "topo-*",
-          "pcie.answers", "pcie.driver", "pcie.relation*", "pcie.unlisted", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*",
-          "gpu.recovery_action", "gpu.serials", "gpu.uuids", "xid", "aer-events", "uplink-*"), always=True),
-    # New boards: their VBIOS and limits come with them.
-    Fold("GPU replaced", ("gpu.serials", "gpu.uuids"), ("gpu.uuids", "gpu.vbios", "gpu.power_*", "gpu.clock_*",
-                                                        "gpu.temperature_*", "gpu.memory", "gpu.bar1")),
+    Fold(LOST, COUNTED, ("*",), "fewer", "same", always=True),
+    Fold(LOST, COUNTED, _OF_PORTS, "fewer", "some", always=True),
+    Fold(LOST, COUNTED, _MISSING, "fewer", always=True),
+    Fold(LOST, ("accelerator-count", "gpu-fallen-off", "pcie.answers"), _MISSING, always=True),
+    Fold(ADDED, COUNTED, ("gpu.*", "pcie.*", "p2p.*", "acs.*", "cdi.*"), "more", "same"),
+    Fold(ADDED, COUNTED, _OF_PORTS, "more", "some"),
+    Fold(ADDED, COUNTED, ("accelerator-count", *BOARDS, "topo-*", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*"), "more"),
+    # Other boards: their VBIOS and limits come with them, also where one more is gone.
+    Fold(REPLACED, COUNTED, _OF_BOARDS, "others"),
     Fold("firmware", ("platform.bios",), ("platform.bios*", "platform.acpi_tables", "platform.secure_boot",
                                           "iommu.table", "cpu.x2apic_refused", "pcie.aer_owner", "aer-ownership")),
     # A boot into another kernel: its modules, its parameters, and what it makes of the PCIe tree.

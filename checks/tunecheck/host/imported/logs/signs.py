@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from ...util.at_first_use import regex
+from ....util.at_first_use import regex
 
 __all__ = ["LOG_LINE", "SAID", "SHORT_SAID", "is_log"]
 
@@ -44,8 +44,8 @@ _ABOVE = 3
 
 def is_log(head: str) -> bool:
     """Return whether a text, or its beginning, is a kernel log or a part of one."""
-    from ...parsers.kernel.log_forms import plain  # start-up time
-    from ...parsers.text.log_lines import line
+    from ....parsers.kernel.log_forms import plain  # start-up time
+    from ....parsers.text.log_lines import line
 
     if "\x1b[" in head:
         head = plain(head)
@@ -58,8 +58,8 @@ def is_log(head: str) -> bool:
 def _is_fragment(text: str) -> bool:
     """Return whether a text of one line or a few is a kernel log. One of them is a message that a check reads, and
     nothing else is among them but what somebody says above lines that have a time or the kernel's name in front."""
-    from ...parsers.kernel.fragment import may_tell, tells
-    from ...parsers.text.log_lines import line
+    from ....parsers.kernel.fragment import may_tell, tells
+    from ....parsers.text.log_lines import line
 
     if not may_tell(text):
         return False

@@ -6,18 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..model.finding import Finding
-from ..util.at_first_use import dataclass
-from .grouping import place
-from .style import Style, height, marked
-from .text_parts import counted
+from ...model.finding import Finding
+from ...util.at_first_use import dataclass
+from ..style import Style, height, marked
+from ..text_parts import counted
 
-__all__ = ["LIMITS", "LIST", "WHY_LINES", "Entry", "fit", "of_checks"]
+__all__ = ["LIMITS", "LIST", "SHORT_FIX", "WHY_LINES", "Entry", "fit", "of_checks"]
 
 #: Lines that a row and its fix may take, 0: any number. The tersest first: from there, the worst entries grow first.
 LIMITS = ((1, 2), (1, 3), (2, 3), (4, 4), (0, 0))
 #: Lines of a sentence beside a fix that is shown whole, at least.
 WHY_LINES = 2
+#: A fix of so many lines is shown before a sentence has more than one.
+SHORT_FIX = 2
 #: The first of the limits that lets a sentence have these.
 _WITH_WHY = next(at for at, (text, _) in enumerate(LIMITS) if text >= WHY_LINES)
 #: Lines that a list of checks takes at least.
@@ -28,7 +29,8 @@ LIST = 2
 class Entry:
     """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
     the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
-    followed as it stands there; ``stays``: it is not left out, nor is its fix, as nothing else in the report has it."""
+    followed as it stands there; ``stays``: it is not left out; ``alone``: nor is its fix, as nothing else in the report
+    has it; ``brief``: ``bare`` and a short fix, empty where it is long or there is none."""
 
     outcome: str
     findings: tuple[Finding, ...]
@@ -36,6 +38,8 @@ class Entry:
     bare: list[str]
     fixed: tuple[list[str], ...]
     stays: bool = False
+    alone: bool = False
+    brief: tuple[str, ...] = ()
 
 
 def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
@@ -44,6 +48,7 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     that fail. What is not known makes room for the fixes of what is wrong. Where there is room, what fails is said at
     greater length, then the worst of the others."""
     entries = _with_fixed(entries, style, room)
+    order = {id(entry): at for at, entry in enumerate(entries)}
     left, out = list(entries), list[Entry]()
     said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
 
@@ -58,23 +63,26 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
                 out.insert(0, entry)
         said = {id(entry): entry.ways[0] for entry in entries}
     for entry in reversed(left):
-        if not entry.stays and height(lines(), style.width) > room:
+        if not entry.alone and height(lines(), style.width) > room:
             said[id(entry)] = entry.bare
     for entry in [entry for entry in out if entry.outcome == "warn"]:
         # Rather each warning in a line than an entry at greater length.
         said[id(entry)] = entry.bare
-        at = sum(place(each.outcome, each.findings) <= place(entry.outcome, entry.findings) and not each.stays
-                 for each in left)
-        left.insert(at, entry)
+        left.insert(sum(order[id(each)] < order[id(entry)] for each in left), entry)
         out.remove(entry)
         if height(lines(), style.width) > room:
             left.remove(entry)
             out.append(entry)
-    out.sort(key=lambda entry: entries.index(entry))
+    out.sort(key=lambda entry: order[id(entry)])
     spare = room - height(lines(), style.width)
     failed = [entry for entry in left if entry.outcome == "fail"]
     others = [entry for entry in left if entry.outcome != "fail"]
     for group in (failed, sorted(others, key=lambda each: each.outcome == "unknown")):
+        for entry in group:     # a short fix says more than the tail of a sentence
+            more = height(entry.brief, style.width) - height(said[id(entry)], style.width)
+            if said[id(entry)] is entry.bare and 0 < more <= spare:
+                said[id(entry)] = list(entry.brief)
+                spare -= more
         for way in range(1, len(LIMITS)):
             for entry in group:
                 more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
@@ -90,7 +98,8 @@ def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry
     failed = [entry for entry in entries if entry.outcome == "fail"]
     stay = [entry for entry in entries if entry.stays and entry.outcome != "fail"]
     rest = [finding for entry in entries if entry not in failed and entry not in stay for finding in entry.findings]
-    least = [line for entry in (*failed, *stay) for line in entry.ways[0]]
+    least = [line for entry in (*failed, *stay)
+             for line in (entry.ways[0] if entry.alone or entry in failed else entry.bare)]
     spare = room - height(least + _more(rest, style), style.width)
     kept = list(entries)
     for at, entry in enumerate(entries):

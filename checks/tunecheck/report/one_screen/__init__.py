@@ -1,0 +1,1 @@
+"""What the report on one screen consists of: what fits, and the next step."""

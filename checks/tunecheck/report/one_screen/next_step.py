@@ -1,0 +1,79 @@
+"""The one next step of a report, and the findings that it follows from. The screen shows the first of these whatever it
+leaves out, so that nobody has to believe a command without its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...model.finding import Finding
+from ...rules.context import Case
+from ...rules.wedged import stuck_in_driver
+from ..grouping import worst_first
+from ..not_given import kept, that_tell_most
+from ..sorts import Sorts
+from ..text_parts import Again
+
+__all__ = ["NOTHING", "Step", "next_step"]
+
+#: What lists all GPUs.
+_LISTS = "nvidia-smi -q"
+#: A fix that is longer is not said again as the next step.
+_LONG = 100
+
+
+class Step(NamedTuple):
+    """``text``: the line; ``commands``: those in it; ``why``: the findings that it follows from."""
+
+    text: str
+    commands: Sequence[str]
+    why: Sequence[Finding]
+
+
+NOTHING = Step("", (), ())
+
+
+def next_step(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, as_root: Again, imported: bool) -> Step:
+    """Return the one next step. Running as root comes first, as what cannot be read cannot be judged; then what fails;
+    then a whole text of the PCI devices; then the worst warning; of texts that hold no fault, what would tell more."""
+    topology = case.snapshot.topology
+    others = bool(topology.others)
+    if stuck := stuck_in_driver(list(findings)):
+        explain = f"tunecheck explain {stuck.id}"
+        return Step(f"next: reboot the host ({explain})", (explain,), (stuck,))
+    if sorts.rootless:
+        return Step(f"next: {as_root.next}", (as_root.command,), sorts.rootless)
+    wrong = [finding for finding in worst_first(findings) if finding.outcome in ("fail", "warn")]
+    # Where other makers' accelerators are what this machine has, the whole list would tell no more.
+    if sorts.part and not (others and not topology.devices) \
+            and not any(finding.outcome == "fail" for finding in wrong):
+        ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
+        return Step(f"next: on the box: {ask}; then: {judge}", (ask, judge), sorts.part)
+    if wrong:
+        fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
+        reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
+        explain = f"tunecheck explain {wrong[0].id}"
+        return Step(f"next: {explain}{reboot}", (explain,), wrong[:1])
+    return _of_texts(verb, case, sorts) if imported and not others else NOTHING
+
+
+def _of_texts(verb: str, case: Case, sorts: Sorts) -> Step:
+    """Return the next step where texts show no fault: what a finding asks to measure or to take anew, else the output
+    that tells most."""
+    judge = f"tunecheck {verb} --from box/"
+    if sorts.gpus:
+        ask, _ = kept(_LISTS)
+        return Step(f"next: on the box: {ask}; put it into a folder box/ in place of the one that is cut; then: "
+                    f"{judge}", (ask, judge), sorts.gpus)
+    for finding in sorts.here:
+        fix = finding.remedy
+        if finding.outcome == "unknown" and fix and len(fix.commands) == 1 and not fix.as_root:
+            command = fix.commands[0].shown
+            step = fix.text if len(fix.text) <= _LONG else f"on the box: {command}"
+            return Step(f"next: {step} ({finding.id} says why)", (command,), (finding,))
+    add, why = that_tell_most(case, sorts.here + sorts.missing)
+    if not add:
+        return NOTHING
+    ask, files = kept(add)
+    return Step(f"next: on the box: {ask}; put {files} into a folder box/ with these texts; then: {judge}",
+                (ask, judge), why)

@@ -1,0 +1,1 @@
+"""What happens together on a host, and what happened to its GPUs."""

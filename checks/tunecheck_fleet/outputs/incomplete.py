@@ -1,0 +1,57 @@
+"""What a fleet report for people says of hosts that did not answer, or not wholly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tunecheck.report.style import Style, safe, wrap
+
+from ..fleet_report import FleetReport, HostRow
+from .entry_words import named_hosts, plural
+from .lines import INDENT, entry, short
+from .text import fold, gaps
+
+__all__ = ["incomplete"]
+
+#: Characters of host names beside the word in a line that is cut.
+_FIT = 30
+
+
+def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) -> Iterator[list[str]]:
+    """In few lines the hosts stand in the first, and what to do about it in the second."""
+    for status, reason, rows in gaps(report.hosts):
+        answered = status in ("ok", "partial")
+        parts = [named_hosts([row.host for row in rows], verbose), reason,
+                 _missing(rows) if answered else _last(rows)]
+        if status == "ok" and style.width and not verbose:
+            parts = [f"{parts[0]}; {_missing(rows)}", reason]
+        word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
+        # A host of which some facts are unknown told all that it can: the exit code does not go by it, so neither does
+        # the word.
+        label = "INCOMPLETE" if status != "ok" else "NOTE"
+        if not tight:
+            yield entry(label, parts, style, word)
+            continue
+        who = f"{plural(len(rows), 'host')}: {fold([row.host for row in rows], _FIT)}"
+        facts = plural(len({fact for row in rows for fact in row.unknown}), "fact")
+        if status != "ok":
+            yield short(label, parts, style, word)
+            continue
+        lines = short(label, [who], style, word)
+        yield [*lines, *wrap(safe(f"{' ' * INDENT}{facts}: {reason}"), style.width, INDENT)]
+
+
+def _missing(rows: Iterable[HostRow]) -> str:
+    facts = sorted({fact for row in rows for fact in row.unknown})
+    return f"{plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
+
+
+def _last(rows: list[HostRow]) -> str:
+    """Since when nothing was heard; what never answered is said, too."""
+    answered_in = [row.last_ok for row in rows if row.last_ok is not None]
+    if not answered_in:
+        return "never answered yet"
+    first, last = min(answered_in), max(answered_in)
+    spread = f"#{first}" if first == last else f"#{first} to #{last}"
+    never = len(rows) - len(answered_in)
+    return f"last answered in {spread}{f'; {never} never yet' if never else ''}"

@@ -1,0 +1,41 @@
+"""The one next step is believed only by who sees its reason: what it names stands above it on the same screen."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.unit.report.all_reports import reports
+
+from tunecheck.report.style import Style
+from tunecheck.report.terminal import render
+
+_NEXT = re.compile(r"^next: ", re.MULTILINE)
+_CHECK = re.compile(r"tunecheck explain ([a-z0-9-]+)|\(([a-z0-9-]+) says why\)")
+#: What is counted only tells nobody why.
+_COUNTED = re.compile(r"^(?:UNKNOWN|WARN   ) \d+ more (?:findings of \d+ )?checks? [^\n]*(?:\n {8}[^\n]*)*",
+                      re.MULTILINE)
+
+
+def _unseen(text: str) -> str:
+    """The part of the next step that nothing above it has; "" where all of it is there."""
+    if not (found := _NEXT.search(text)):
+        return ""
+    above, step = _COUNTED.sub("", text[:found.start()]), " ".join(text[found.end():].split())
+    if checks := [first or second for first, second in _CHECK.findall(step)]:
+        shown = r"^(?:FAIL|WARN|UNKNOWN) .*\b{0}\b|^ {{8}}.*\b{0}\b"
+        return next((each for each in checks if not re.search(shown.format(each), above, re.MULTILINE)), "")
+    command = step.removeprefix("on the box: ").partition(" > ")[0].partition("; ")[0]
+    if command.startswith("sudo tunecheck "):
+        return "" if re.search(r"^UNKNOWN .*\broot\b|^ {8}.*\broot\b", above, re.MULTILINE) else "root"
+    return "" if command in " ".join(above.split()) else command
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_reason_of_the_next_step_is_on_the_screen(width: int) -> None:
+    unseen = {}
+    for each in reports():
+        text = render(each.verb, each.case, each.findings, Style(width), imported=each.imported)
+        if what := _unseen(text):
+            unseen[f"{each.name}, {each.verb}"] = what
+    assert unseen == {}
