@@ -55,7 +55,8 @@ def test_what_could_not_be_judged_is_no_cause_and_names_no_other_hosts(blind: in
               *(cause(fact=f"blind-{number}", hosts=(f"b{number}",), outcome="unknown", severity="low")
                 for number in range(blind)))
     line = verdict_line(made(causes=causes), each)
-    assert line.startswith("DRIFT: " if seen else "UNKNOWN: " if blind else "CLEAN: ") and _counts(line) == (seen, blind), line
+    assert line.startswith("DRIFT: " if seen else "UNKNOWN: " if blind else "CLEAN: "), line
+    assert _counts(line) == (seen, blind), line
     if causes:
         assert re.search(rf"\bon {seen or blind} hosts?\b", line), line
 
