@@ -28,7 +28,7 @@ def _query(count: int) -> str:
 def _table(count: int) -> str:
     names = [f"GPU{number}" for number in range(count)]
     return "\n".join(["\t" + "\t".join(names) + "\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID", *(
-        "\t".join([one, *(" X " if one == two else "NV18" for two in names), "0-15", "0", "", "N/A"])
+        "\t".join([one, *(" X " if one == two else "PIX" for two in names), "0-15", "0", "", "N/A"])
         for one in names), "", "Legend:", "", "  X    = Self", ""])
 
 

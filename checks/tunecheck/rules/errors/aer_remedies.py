@@ -22,7 +22,7 @@ _OTHER_KERNEL = ("see which installed kernel has the port services (`grep -rs --
 _PORTBUS = Remedy.typed(_OTHER_KERNEL)
 #: Where the command line was not read, the word comes first: to look for it is less than to boot another kernel.
 _PORTBUS_OR_WORD = Remedy.typed("look for pcie_ports=compat in `cat /proc/cmdline`, and remove it from the boot "
-                                f"configuration; where it is not there, {_OTHER_KERNEL}")
+                                f"configuration; where it is not there, {_OTHER_KERNEL}", needs_reboot=True)
 #: The code of each outcome of parsers/pci/osc.py that leaves PCIe errors to somebody else, in order of report.
 _CODES = {"disabled": "services-off", "unsupported": "support-missing", "not asked": "not-asked",
           "refused": "firmware-keeps-it", "failed": "osc-failed"}
