@@ -45,11 +45,13 @@ _FULL_UNITS = {
 class Fault:
     """``tokens`` and ``modules`` of the trial make it, ``prepare`` installs what else does, ``undo`` takes away what
     would hold up later columns. ``shown``: what the console shows where it took place; ``said``: the same of the
-    play's output. ``ends``: what ends such a trial. ``attended``: whether a play takes the failed trial away."""
+    play's output. ``ends``: what ends such a trial. ``attended``: whether a play takes the failed trial away.
+    ``never``: what the console does not show, as something else would have ended the trial then."""
 
     what: str
     ends: str
     shown: str = ""
+    never: str = ""
     said: str = ""
     tokens: tuple[str, ...] = ()
     modules: dict[str, Any] | None = None
@@ -79,7 +81,7 @@ FAULTS = {
     "control-node-killed": Fault("control node killed after the reboot", "the guard's deadline", shown=_GUARD,
                                  kills_play=True, attended=False),
     "silent-hang": Fault("silent hang without panic", "the hardware watchdog", shown=hanging.HANGS_NOW,
-                         tokens=("tunecheck_lab.hang=1",), seconds=_LATE,
+                         never="Kernel panic", tokens=("tunecheck_lab.hang=1",), seconds=_LATE,
                          prepare=lambda bench: hanging.install(bench.box, watchdog=True)),
     # virtio_blk has the root disk and loads in the initramfs; with this parameter it does not load.
     "broken-initramfs": Fault("initramfs broken by a module parameter", "the initramfs restarts it, as panic= says",
@@ -125,6 +127,8 @@ def _returns(bench: Bench, name: str, play: Play) -> dict[str, Any]:
         raise MissedError(f"the fault never took place: the console lacks {fault.shown!r}: {console[-1500:]}")
     if _GUARD in console and fault.shown != _GUARD and "guard" not in fault.ends:
         raise MissedError(f"the guard's deadline ended it; expected: {fault.ends}")
+    if fault.never and fault.never in console:
+        raise MissedError(f"the console shows {fault.never!r}; expected that {fault.ends} ended it")
     if not fault.kills_play:
         if play.end() == 0:
             raise MissedError(f"the play of a trial that failed ended with 0: {play.tail()}")
