@@ -16,6 +16,8 @@ __all__ = ["from_option", "waits_unread"]
 _NAMES = frozenset(("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 #: Programs that hand their own standard input on to what they start for somebody.
 _HAND_ON = frozenset(("sudo", "doas"))
+#: sudo may be two processes, one that watches the other.
+_DEEPEST = 2
 
 
 def from_option(metavar: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -69,7 +71,7 @@ def _holds_something(descriptor: int) -> bool:
 
 def _of_the_caller(status: os.stat_result) -> bool:
     caller = os.getppid()
-    for _ in _HAND_ON:
+    for _ in range(_DEEPEST):
         if _file(f"/proc/{caller}/comm").strip() not in _HAND_ON:
             break
         # "pid (comm) state ppid ...": what stands in the brackets may hold any character.
