@@ -85,7 +85,7 @@ class Bench:
         return "" if self.cell.trial else self.box.ssh(_OURS, timeout=900)
 
     def boots(self) -> int:
-        return self.box.console().count("Linux version ")
+        return self.box.boots()
 
     def ask_for(self, column: str, *tokens: str, modules: dict[str, Any] | None = None, **seconds: int) -> None:
         """Let the inventory ask for a configuration that bears the column's name."""

@@ -1,8 +1,8 @@
 """Action plugin: reboot a box, and wait for it, without a worker of Ansible's for each box that is down.
 
-``requested`` asks one box for a reboot and returns. ``watched`` looks at the ssh ports of all boxes that are away, from
-one worker, and returns when some are back. ``asked`` asks one box which boot it runs: a new one? The play repeats the
-last two until no box is away. ``away`` is what it knows of such a box:
+``requested`` asks the boot ``boot_id`` of one box for a reboot and returns. ``watched`` looks at the ssh ports of all
+boxes that are away, from one worker, and returns when some are back. ``asked`` asks one box which boot it runs: a new
+one? The play repeats the last two until no box is away. ``away`` is what it knows of such a box:
 
     name             inventory_hostname
     door             [address, port] of its ssh server; empty where it is not seen from here (jump host, proxy, no ssh)
@@ -78,29 +78,32 @@ def round_seconds(boxes, now):
 
 
 class ActionModule(ActionBase):
-    """``state``: requested (command), watched (boxes), asked (away, watched)."""
+    """``state``: requested (command, boot_id), watched (boxes), asked (away, watched)."""
 
     TRANSFERS_FILES = False
-    _VALID_ARGS = frozenset(("state", "command", "boxes", "away", "watched"))
+    _VALID_ARGS = frozenset(("state", "command", "boot_id", "boxes", "away", "watched"))
 
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
         del tmp
         arguments = self._task.args
         if arguments["state"] == "requested":
-            return {**result, **self._request(arguments["command"])}
+            return {**result, **self._request(arguments["command"], arguments["boot_id"])}
         if arguments["state"] == "watched":
             return {**result, **self._watch(arguments["boxes"])}
         return {**result, **self._ask(arguments["away"], arguments["watched"])}
 
-    def _request(self, command):
+    def _request(self, command, boot_id):
         if self._connection.transport == "local":
             return {"failed": True, "msg": "a reboot over a local connection would end the control node"}
         if self._task.check_mode:
             raise ValueError("a reboot is no matter of check mode")
         door = self._door()
         try:
-            done = self._low_level_execute_command(command, sudoable=True)
+            # Ansible repeats a command whose connection broke where it is set to (ANSIBLE_SSH_RETRIES). The box may be in
+            # its next boot by then, and a second reboot would end the trial.
+            done = self._low_level_execute_command(
+                '[ "$(%s)" != %s ] || %s' % (_BOOT_ID, shlex.quote(boot_id), command), sudoable=True)
         except AnsibleConnectionFailure:
             # The shutdown ended the connection, or the request never got there. The boot id tells later.
             done = {"rc": 0}

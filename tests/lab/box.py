@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 from lab.machine import Machine
+from tests.lab.boots import Boots
 
 from lab import access, engine, qmp
 
@@ -162,6 +163,10 @@ class Box:
     def console(self) -> str:
         """Return everything the serial console has shown since power-on, over all reboots."""
         return self.machine.console()
+
+    def boots(self) -> Boots:
+        """Return how often it booted since power-on."""
+        return Boots(self.console())
 
     def wait(self, timeout: float | None = None) -> None:
         """Return when ssh answers (again); masters of the boot before are dropped first."""

@@ -29,10 +29,6 @@ def spec(*tokens: str, **more: Any) -> dict[str, Any]:
     return {"kernel": {"cmdline": ["pci=noacs", *tokens]}, **more}
 
 
-def boots(box: Box) -> int:
-    return box.console().count("Linux version ")
-
-
 def receipt(box: Box) -> dict[str, Any]:
     return json.loads(box.ssh("cat /var/lib/tunecheck/receipt.json"))  # type: ignore[no-any-return]
 
@@ -53,7 +49,7 @@ def a_good_trial_commits(
 ) -> str:  # fmt: skip
     """site.yml as a whole: the default entry is what it was until the trial has proven itself. ``show`` on the box says
     ``armed`` while the trial is booted next. Returns the play's output."""
-    before, begun = box.ssh("sed -n '/^menuentry/,/^}/p' /boot/grub/grub.cfg"), boots(box)
+    before, begun = box.ssh("sed -n '/^menuentry/,/^}/p' /boot/grub/grub.cfg"), box.boots()
     box.set_spec(wanted)
     with box.popen(start_new_session=True) as play:
         try:
@@ -66,7 +62,7 @@ def a_good_trial_commits(
             end_tree(play.pid)
             raise
     assert play.returncode == 0, text
-    assert boots(box) == begun + 1 and "tunecheck.trial=" in box.ssh("cat /proc/cmdline")
+    assert box.boots() == begun + 1 and "tunecheck.trial=" in box.ssh("cat /proc/cmdline")
     assert receipt(box)["state"] == "committed" and armed not in box.ssh(show)
     generated = box.ssh("cat /boot/grub/grub.cfg")
     assert "disable_acs_redir" in generated and "tunecheck.trial" not in generated
@@ -75,18 +71,18 @@ def a_good_trial_commits(
 
 
 def a_second_run_changes_nothing(box: Box) -> None:
-    before, begun = files(box), boots(box)
+    before, begun = files(box), box.boots()
     run = box.playbook(timeout=SECONDS)
-    assert run.rc == 0 and "changed=0 " in run.stdout and boots(box) == begun, run
+    assert run.rc == 0 and "changed=0 " in run.stdout and box.boots() == begun, run
     assert_unchanged(box, before)
 
 
 def a_panic_returns_by_itself(box: Box, wanted: dict[str, Any]) -> None:
-    before, begun, console = files(box), boots(box), len(box.console())
+    before, begun, console = files(box), box.boots(), len(box.console())
     box.set_spec(wanted)
     run = box.playbook(*TRIAL, playbook=PLAY, timeout=SECONDS)
     assert run.rc != 0 and "came back on its old boot entry" in " ".join(run.stdout.split()), run
-    assert "Kernel panic" in box.console()[console:] and boots(box) == begun + 2, "the trial and the way back"
+    assert "Kernel panic" in box.console()[console:] and box.boots() == begun + 2, "the trial and the way back"
     line = box.ssh("cat /proc/cmdline")
     assert "nonexistent" not in line and "tunecheck.trial" not in line and "disable_acs_redir" in line
     assert (state := receipt(box)["state"]) == "reverted", state

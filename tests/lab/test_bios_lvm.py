@@ -64,11 +64,11 @@ def test_without_kexec_tools_a_trial_is_refused_before_the_first_write(
 ) -> None:  # fmt: skip
     lab = box(layout="switch", base=uefi_image(recipe.LVM))
     lab.ssh("test ! -d /sys/firmware/efi && update-grub && sync", timeout=600)
-    before, begun, ours = cell.files(lab), cell.boots(lab), lab.ssh(_OURS, timeout=600)
+    before, begun, ours = cell.files(lab), lab.boots(), lab.ssh(_OURS, timeout=600)
     lab.set_spec(cell.spec())
     run = lab.playbook(timeout=cell.SECONDS)
     said = " ".join(run.stdout.split())
-    assert run.rc != 0 and cell.boots(lab) == begun, run
+    assert run.rc != 0 and lab.boots() == begun, run
     assert "a trial boot is not possible here: /boot/grub is on LVM or device mapper (/dev/mapper/lab-root)," in (
         said), run
     assert "this box did not boot by UEFI" in said and "install kexec-tools" in said, run

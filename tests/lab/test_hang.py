@@ -26,10 +26,6 @@ def spec(*tokens: str, **seconds: int) -> dict[str, Any]:
     return {"kernel": {"cmdline": ["pci=noacs", *tokens]}, "boot": {"timeout_seconds": 120, **seconds}}
 
 
-def boots(box: Box) -> int:
-    return box.console().count("Linux version ")
-
-
 def test_the_plan_names_the_watchdog(lab: Box) -> None:
     run = lab.playbook("--check", *TRIAL, playbook=PLAY)
     shown = " ".join(run.stdout.split())
@@ -43,7 +39,7 @@ def test_a_silent_hang_ends_by_the_watchdog(lab: Box) -> None:
     run = lab.playbook(*TRIAL, playbook=PLAY)
     assert hanging.HANGS_NOW in lab.console()
     assert run.rc != 0 and "it panicked, hung or was power-cycled, or" in " ".join(run.stdout.split()), run
-    assert boots(lab) == 3 and "tunecheck.trial" not in lab.ssh("cat /proc/cmdline")
+    assert lab.boots() == 3 and "tunecheck.trial" not in lab.ssh("cat /proc/cmdline")
     ended = json.loads(lab.ssh("cat /var/lib/tunecheck/trial-ended.json"))
     assert ended["reason"] == "did_not_come_up"
 
@@ -54,7 +50,7 @@ def test_emergency_mode_returns_by_itself(lab: Box) -> None:
     run = lab.playbook(*TRIAL, playbook=PLAY)
     assert run.rc != 0 and "or it ended in emergency mode" in " ".join(run.stdout.split()), run
     assert "was not committed within 130 s; this box returns to its old boot entry" in lab.console()
-    assert boots(lab) == 5 and "emergency" not in lab.ssh("cat /proc/cmdline")
+    assert lab.boots() == 5 and "emergency" not in lab.ssh("cat /proc/cmdline")
 
 
 def test_a_commit_lets_the_watchdog_go(lab: Box) -> None:
@@ -65,7 +61,7 @@ def test_a_commit_lets_the_watchdog_go(lab: Box) -> None:
     assert "systemd.watchdog_sec=60" in lab.ssh("cat /proc/cmdline")
     assert lab.ssh("cat /sys/class/watchdog/watchdog0/state").strip() == "inactive"
     again = lab.playbook(*TRIAL, playbook=PLAY)
-    assert again.rc == 0 and "changed=0 " in again.stdout and boots(lab) == 6, str(again)
+    assert again.rc == 0 and "changed=0 " in again.stdout and lab.boots() == 6, str(again)
 
 
 def test_a_shutdown_that_hangs_is_forced(lab: Box) -> None:
@@ -74,7 +70,7 @@ def test_a_shutdown_that_hangs_is_forced(lab: Box) -> None:
           "[Service]\nExecStart=sleep infinity\nExecStop=sleep infinity\nTimeoutStopSec=infinity\n")
     before = lab.boot_id()
     lab.ssh("systemctl start stuck.service && systemctl --no-block start tunecheck-reboot.service")
-    until(lambda: boots(lab) == 7, "the reboot was never forced", seconds=900)
+    until(lambda: lab.boots() == 7, "the reboot was never forced", seconds=900)
     assert "the reboot did not end within 300 s; it is forced now" in lab.console()
     lab.wait()
     assert lab.boot_id() != before

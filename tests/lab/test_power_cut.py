@@ -98,11 +98,11 @@ def test_the_box_comes_back_on_what_was_proven(
 
 def _cut(box: Box, task: str, seconds: float) -> str:
     """Cut the power so long after the heading of a task. What the play printed where it never came so far, else ""."""
-    begun = cell.boots(box)
+    begun = box.boots()
     with box.popen(*TRIAL, playbook=cell.PLAY, start_new_session=True) as play:
         shown = Headings(play)
         try:
-            until(lambda: (cell.boots(box) > begun if task is BOOT else shown.has(task)) or play.poll() is not None,
+            until(lambda: (box.boots() > begun if task is BOOT else shown.has(task)) or play.poll() is not None,
                   "the play never came so far", seconds=SECONDS)
             if play.poll() is not None:
                 return shown.text()

@@ -109,12 +109,12 @@ def test_a_driver_that_dkms_would_build_is_refused_with_the_steps_that_enrol_its
         "version": DRIVER, "source": "mirror", "mirror": f"file://{MIRROR}",
         "mirror_fingerprint": repository.fingerprint})
     lab.set_spec(wanted)
-    begun = cell.boots(lab)
+    begun = lab.boots()
     packages = lab.ssh("sha256sum /var/lib/dpkg/status; dkms status; mokutil --list-new; true")
 
     def refused() -> str:
         run = lab.playbook("--tags", "driver", playbook=cell.PLAY, timeout=cell.SECONDS)
-        assert run.rc != 0 and cell.boots(lab) == begun, run
+        assert run.rc != 0 and lab.boots() == begun, run
         return said(run.stdout)
 
     text = refused()

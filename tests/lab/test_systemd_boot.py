@@ -40,10 +40,6 @@ def options(entry: str) -> list[str]:
     return next(line.split()[1:] for line in entry.splitlines() if line.startswith("options"))
 
 
-def boots(box: Box) -> int:
-    return box.console().count("Linux version ")
-
-
 def receipt(box: Box) -> dict[str, Any]:
     return json.loads(box.ssh("cat /var/lib/tunecheck/receipt.json"))  # type: ignore[no-any-return]
 
@@ -74,7 +70,7 @@ def test_a_good_trial_commits(lab: Box) -> None:
             end_tree(play.pid)
             raise
     assert play.returncode == 0, text
-    assert boots(lab) == 2 and "tunecheck.trial=" in lab.ssh("cat /proc/cmdline")
+    assert lab.boots() == 2 and "tunecheck.trial=" in lab.ssh("cat /proc/cmdline")
     assert receipt(lab)["state"] == "committed"
     added = options(lab.ssh(f"cat {ENTRIES}/*.conf"))[len(options(entry)):]
     assert "disable_acs_redir" in " ".join(added) and not [word for word in added if word.startswith("tunecheck.")]
@@ -85,7 +81,7 @@ def test_a_good_trial_commits(lab: Box) -> None:
 def test_a_second_run_changes_nothing(lab: Box) -> None:
     before = lab.ssh(ALL)
     run = lab.playbook(timeout=SECONDS)
-    assert run.rc == 0 and "changed=0 " in run.stdout and boots(lab) == 2, run
+    assert run.rc == 0 and "changed=0 " in run.stdout and lab.boots() == 2, run
     assert lab.ssh(ALL) == before
 
 
@@ -94,7 +90,7 @@ def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
     lab.set_spec(spec("rdinit=/nonexistent", "init=/nonexistent"))
     run = lab.playbook(*TRIAL, playbook=PLAY, timeout=SECONDS)
     assert run.rc != 0 and "came back on its old boot entry" in " ".join(run.stdout.split()), run
-    assert "Kernel panic" in lab.console() and boots(lab) == 4, "the trial and the way back"
+    assert "Kernel panic" in lab.console() and lab.boots() == 4, "the trial and the way back"
     line = lab.ssh("cat /proc/cmdline")
     assert "nonexistent" not in line and "tunecheck.trial" not in line and "disable_acs_redir" in line
     assert receipt(lab)["state"] == "reverted" and lab.ssh(ALL) == before and lab.ssh(ARMED) == ""

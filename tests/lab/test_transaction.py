@@ -50,7 +50,7 @@ def spec(depth: int | str) -> dict[str, Any]:
 def boots(box: Box, extra: int | None = None) -> int:
     """How often it booted, the boot of the fixture included, and no boot before that."""
     before: int = box.extra if extra is None else extra  # type: ignore[attr-defined]
-    return box.console().count("Linux version ") - before
+    return box.boots() - before
 
 
 def receipt(box: Box) -> dict[str, Any]:

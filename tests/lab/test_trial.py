@@ -31,10 +31,6 @@ def receipt(box: Box) -> dict[str, Any]:
     return json.loads(box.ssh("cat /var/lib/tunecheck/receipt.json"))  # type: ignore[no-any-return]
 
 
-def boots(box: Box) -> int:
-    return box.console().count("Linux version ")
-
-
 def armed(box: Box) -> bool:
     return "next_entry=tunecheck-trial" in box.ssh("grub-editenv list")
 
@@ -49,7 +45,7 @@ def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
         finally:
             end_tree(play.pid)
         assert play.returncode != 0, text
-    assert boots(lab) == 1 and armed(lab)
+    assert lab.boots() == 1 and armed(lab)
     assert "process" in lab.ssh("cat /var/lib/tunecheck/provision.lock"), "the interrupted play could not unlock"
 
 
@@ -65,14 +61,14 @@ def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
     assert lab.ssh(written) == before
     assert "Nothing was written: this box would have to reboot" in run.stdout, run
     assert run.rc != 0 and "it is in use: sleep (pid" in run.stdout, run
-    assert boots(lab) == 1 and armed(lab)
+    assert lab.boots() == 1 and armed(lab)
 
 
 def test_a_control_node_that_dies_during_the_reboot(lab: Box) -> None:
     """The trial boot that was staged is taken, and its guard is up; nobody is there to prove it."""
     with lab.popen(*TRIAL, playbook=PLAY, start_new_session=True) as play:
         try:
-            until(lambda: boots(lab) == 2 or play.poll() is not None, "the play never rebooted the box")
+            until(lambda: lab.boots() == 2 or play.poll() is not None, "the play never rebooted the box")
             assert play.poll() is None
         finally:
             end_tree(play.pid)
@@ -86,7 +82,7 @@ def test_the_next_run_resumes(lab: Box) -> None:
     """It proves and commits the trial boot that runs; the guard ends, and so does what only a trial boot has."""
     run = lab.playbook(playbook=PLAY)
     assert run.rc == 0, run
-    assert boots(lab) == 2 and receipt(lab)["state"] == "committed"
+    assert lab.boots() == 2 and receipt(lab)["state"] == "committed"
     until(lambda: lab.ssh("systemctl is-active tunecheck-trial.service", check=False).strip() == "inactive",
           "the guard goes on after the commit", seconds=60)
     assert lab.ssh(PANICS).split() == ["0", "0", "0"]
@@ -102,7 +98,7 @@ def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
     run = lab.playbook(*TRIAL, playbook=PLAY)
     assert run.rc != 0 and "behaviour layer, fail" in run.stdout and "0000:02:00.0" in run.stdout, run
     assert "state: reverted" in run.stdout and "Console:" in run.stdout
-    assert boots(lab) == 3 and receipt(lab)["state"] == "reverted"
+    assert lab.boots() == 3 and receipt(lab)["state"] == "reverted"
     assert "tunecheck_lab.x=1" in lab.ssh("cat /proc/cmdline"), "it still runs the trial"
     assert lab.ssh("cat /boot/grub/grub.cfg") == default and not armed(lab)
 
@@ -110,7 +106,7 @@ def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
 def test_the_next_boot_is_the_old_entry(lab: Box) -> None:
     lab.reboot("rm /etc/systemd/system/spoil.service /etc/systemd/system/multi-user.target.wants/spoil.service; sync; "
                "systemd-run --on-active=1 systemctl reboot --force")
-    assert boots(lab) == 4
+    assert lab.boots() == 4
     line = lab.ssh("cat /proc/cmdline")
     assert "tunecheck_lab.x=1" not in line and "tunecheck.trial" not in line and "disable_acs_redir" in line
 
@@ -125,7 +121,7 @@ def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
     assert run.rc != 0 and "came back on its old boot entry" in run.stdout, run
     assert "the lab's console.log" in run.stdout
     assert "Kernel panic" in lab.console()
-    assert boots(lab) == 6, "the trial and the way back"
+    assert lab.boots() == 6, "the trial and the way back"
     assert "nonexistent" not in lab.ssh("cat /proc/cmdline")
     assert receipt(lab)["state"] == "reverted"
     assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)
@@ -139,7 +135,7 @@ def test_a_trial_without_sshd_returns_by_itself(lab: Box) -> None:
     run = lab.playbook(*TRIAL, playbook=PLAY)
     assert run.rc != 0 and "the trial was not confirmed within 101 s" in " ".join(run.stdout.split()), run
     assert "was not committed within 101 s; this box returns to its old boot entry" in lab.console()
-    assert boots(lab) == 8, "the trial and the way back"
+    assert lab.boots() == 8, "the trial and the way back"
     assert "systemd.mask" not in lab.ssh("cat /proc/cmdline")
     assert receipt(lab)["state"] == "reverted" and "by itself" in receipt(lab)["history"][-1]["note"]
     assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)

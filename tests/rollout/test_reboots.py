@@ -58,3 +58,18 @@ def test_a_box_that_is_down_holds_no_fork_and_no_other_box(tmp_path: Path) -> No
     assert f"the boot id is still {(stays.folder / 'boot_id').read_text()}: the box did not reboot." in text
     # Proven while the play still waited for those that were away.
     assert text.index("Make the proven boot the default") < text.index("no new boot within 100 s")
+
+
+def test_a_request_that_ansible_repeats_reboots_no_box_twice(tmp_path: Path) -> None:
+    """Its connection breaks as the box goes down, and the box is in its trial boot when Ansible tries again."""
+    boxes = Boxes(tmp_path, [COMES], down=0.3)
+    box, = boxes.boxes
+    box.write("slow", "")
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": False,
+                                                    "tasks": [{"import_role": {"name": "boot_trial"}}]}]))
+    boxes.say({**settled(100, 101), "ansible_ssh_retries": 8})
+    with boxes.running():
+        code, text = boxes.run("-vv")
+    assert "ssh_retry: attempt: 1" in text, "Ansible did not repeat it: this test shows nothing"
+    assert [said for _, said in box.log()].count("requested") == 1, box.log()
+    assert code == 0, text
