@@ -100,8 +100,8 @@ class ActionModule(ActionBase):
             raise ValueError("a reboot is no matter of check mode")
         door = self._door()
         try:
-            # Ansible repeats a command whose connection broke where it is set to (ANSIBLE_SSH_RETRIES). The box may be in
-            # its next boot by then, and a second reboot would end the trial.
+            # Ansible repeats a command whose connection broke where it is set to (ANSIBLE_SSH_RETRIES). The box may be
+            # in its next boot by then, and a second reboot would end the trial.
             done = self._low_level_execute_command(
                 '[ "$(%s)" != %s ] || %s' % (_BOOT_ID, shlex.quote(boot_id), command), sudoable=True)
         except AnsibleConnectionFailure:

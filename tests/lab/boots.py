@@ -7,7 +7,7 @@ import re
 _BEGINS = "Linux version "
 _LINE = re.compile(r"\] Command line: (.*)")
 _OURS = re.compile(r"(?:tunecheck|rdinit|init|systemd|panic)\S*=\S+")
-_TELLS = re.compile(r"Kernel panic[^\r\n]*|tunecheck: [^\r\n]*|Reached target \S*emergency[^\r\n]*|reboot: [^\r\n]*|watchdog: [^\r\n]*")
+_TELLS = re.compile(r"(?:Kernel panic|tunecheck: |Reached target \S*emergency|reboot: |watchdog: )[^\r\n]*")
 _TAIL_CHARS = 300
 
 

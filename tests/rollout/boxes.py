@@ -33,7 +33,8 @@ export BOX="$1" PATH="{folder}/bin:$PATH"
 exec /bin/sh -c "$(printf %s "$SSH_ORIGINAL_COMMAND" | sed "s|/proc/sys/kernel/random/boot_id|$BOX/boot_id|g")"
 """
 _PROGRAMS = {
-    "systemctl": ': > "$BOX/rebooting"; echo "$(date +%s.%N) requested" >> "$BOX/log"; [ ! -e "$BOX/slow" ] || sleep 10',
+    "systemctl": ': > "$BOX/rebooting"; echo "$(date +%s.%N) requested" >> "$BOX/log";'
+                 ' [ ! -e "$BOX/slow" ] || sleep 10',
     "tunecheck": 'echo "$(date +%s.%N) proved" >> "$BOX/log"; cat "$BOX/proof"; exit "$(cat "$BOX/outcome")"',
 }
 _SERVER = """ListenAddress 127.0.0.1:{port}
