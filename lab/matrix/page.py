@@ -58,6 +58,13 @@ def _said(document: Document) -> Iterator[str]:
         yield f"- {', '.join(f'`{name}`' for name in names)}: \"{text}\""
 
 
+def _deadline(document: Document, column: str) -> str:
+    """In these runs, from the start of the trial's kernel on."""
+    cells = (document["cells"][name].get(column, {}) for name in _run(document))
+    return " or ".join(f"{seconds} s" for seconds in sorted({
+        found["confirm_seconds"] for found in cells if "confirm_seconds" in found})) or "-"
+
+
 def tables(document: Document) -> str:
     """All of them: when, the cells, the matrix, what ends each fault, refusals, what missed and what was not run."""
     names = _run(document)
@@ -65,8 +72,8 @@ def tables(document: Document) -> str:
     parts = [f"Seen from {times[0]} to {times[-1]}, on {document['machine']}.",
              _rows(("cell", "the box"), *((f"`{name}`", CELLS[name].what) for name in names)),
              table(document),
-             _rows(("fault of the trial", "what brings the box back"),
-                   *((fault.what, fault.ends) for fault in FAULTS.values()))]
+             _rows(("fault of the trial", "what brings the box back", "the guard's deadline was"),
+                   *((fault.what, fault.ends, _deadline(document, name)) for name, fault in FAULTS.items()))]
     if refusals := list(_said(document)):
         parts += ["Refused before the first write, with these words:", "\n".join(refusals)]
     if failed := missed(document):
