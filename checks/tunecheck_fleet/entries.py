@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 
 from tunecheck.util.at_first_use import dataclass
 
+from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced
 from .events.mended import mended
-from .first import before, comes_before
+from .fixes import Fix, Step, has_play, said, together
 from .fleet_report import Cause
 
-__all__ = ["Entry", "each_cause", "entries", "gpus_of", "happened", "only_counts"]
+__all__ = ["Entry", "each_cause", "entries", "gpus_of", "happened", "only_counts", "whole"]
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,28 @@ def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
             if lead in first:
                 first[lead] = min(first[lead], index)
     right = mended(ranked)
-    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, "") or _gpus_alone(alone[index]),
+    return [Entry(whole(alone[index], more.get(index, ())), tuple(more.get(index, ())),
+                  names.get(index, "") or _gpus_alone(alone[index]),
                   mended=_all_of(alone[index], right))
             for index in sorted(alone, key=lambda index: (first[index], index))]
+
+
+def whole(lead: Cause, more: Sequence[Cause]) -> Cause:
+    """What leads, with the whole fix of its hosts where that takes a reboot: what the same check asks for besides, and
+    what its play can do with one reboot for the others of the entry, too."""
+    if not more or lead.fix != "reboot" or not lead.remedy or lead.state == "resolved":
+        return lead
+    play = any(has_play(step) for fix in _fixes(lead) for step in fix.steps)
+    others = [each for each in more if each.outcome in ("fail", "warn") and each.fix == "reboot" and each.counts and (
+        each.fact == lead.fact or (play and all(has_play(step, alone=True) for fix in _fixes(each)
+                                                for step in fix.steps)))]
+    fixes = together((_fixes(each) for each in (lead, *others)), lead.hosts) if others else ()
+    remedy, commands = said(fixes, reboot=True)
+    return replace(lead, fixes=fixes, remedy=remedy, commands=commands) if fixes else lead
+
+
+def _fixes(cause: Cause) -> tuple[Fix, ...]:
+    return cause.fixes or (Fix(cause.hosts, (Step(cause.remedy, cause.commands),)),)
 
 
 def _all_of(cause: Cause, right: Collection[tuple[str, str]]) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tunecheck.util.host_names import fold
 from tunecheck.util.text import some
 
 from ..entries import Entry, gpus_of, happened, only_counts
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
 from ..own_command import own_command
-from .text import ago, change, clock, fold, interval, kind, titled
+from .text import ago, change, clock, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
            "named_hosts", "needs", "part_of", "plural", "remarks", "says", "title", "wave"]
