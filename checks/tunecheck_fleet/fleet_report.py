@@ -127,6 +127,8 @@ class Cause:
     #: The same from night to night, for as long as it is open.
     id: str = ""
     waves: tuple[Wave, ...] = ()
+    #: The hosts on which the change is what the specification asks for: nothing is to be put back there.
+    asked: tuple[str, ...] = ()
     #: Where ``remedy`` is of several steps, or not the same for all hosts: what each of them has to do.
     fixes: tuple[Fix, ...] = ()
 
@@ -153,6 +155,7 @@ class Cause:
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
+                       asked=tuple(host for host in self.asked if host in hosts),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property

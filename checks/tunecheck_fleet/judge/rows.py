@@ -87,6 +87,8 @@ class Row(NamedTuple):
     waived: Waived | None = None
     approved: Decision | None = None
     acknowledged: Decision | None = None
+    #: The change is what the specification asks for.
+    asked: bool = False
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
 
@@ -165,6 +167,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
+        asked=tuple(sorted({row.host for row in pile if row.asked})),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else ())
 
 

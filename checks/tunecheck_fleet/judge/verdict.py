@@ -18,6 +18,7 @@ from ..fleet_report import Cause, FleetReport, HostRow
 from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
+from .asked import asked
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
@@ -101,7 +102,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     changed = previous(view, moves, found, rolled, done, skip, another)
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
-    rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, rows))))
+    rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))
     rows = [row for row in rows if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:

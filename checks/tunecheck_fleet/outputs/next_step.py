@@ -12,6 +12,7 @@ from ..events.first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
+from .entry_words import approving
 from .text import OPEN, kind
 
 __all__ = ["next_step"]
@@ -26,7 +27,8 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
-        there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None]
+        there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None
+                 and not each.mended]
         if not there:
             continue
         entry = min(there, key=lambda each: _weight(each.lead))
@@ -51,7 +53,11 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
             return command, [command]
         command = own_command("approve {id} --note WHY", id=first.id)
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
-    return "", []
+    right = next((each for each in findings if each.mended and kind(each.lead) in OPEN[:3]), None)
+    if right is None:
+        return "", []
+    command = approving(right)
+    return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
 
 
 def _whole(first: Cause, findings: Sequence[Entry], report: FleetReport) -> Cause:

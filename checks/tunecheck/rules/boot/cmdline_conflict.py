@@ -21,7 +21,7 @@ CHECK = Check(
     "cmdline-conflict", "nothing on the command line takes a declared parameter back",
     Heading.BOOT, 50, Family.BOOT, judges=("kernel.cmdline.{subject}",),
     # The role kernel_cmdline writes nothing while another's word contradicts what is declared.
-    before=("cmdline-token",),
+    before=("cmdline-token",), against=("kernel.cmdline.*",),
 )
 CODES = {
     "overridden": "Another word on the running command line takes a declared parameter back.",
