@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 
 from tunecheck.util.at_first_use import dataclass
 
+from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced
-from .events.mended import mended
-from .first import before, comes_before
+from .fixes import Fix, Step, has_play, said, together
 from .fleet_report import Cause
 
-__all__ = ["Entry", "each_cause", "entries", "gpus_of", "happened", "only_counts"]
+__all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "whole"]
 
 
 @dataclass(frozen=True)
 class Entry:
     """``lead`` stands for all of it; ``more`` are the causes that say the same of its hosts again. ``what``: as in
-    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in.
-    ``mended``: its change is what the specification asks for, on all its hosts: nothing is to be put back."""
+    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in."""
 
     lead: Cause
     more: tuple[Cause, ...] = ()
     what: str = ""
     part_of: Entry | None = None
-    mended: bool = False
+
+    @property
+    def mended(self) -> bool:
+        """Whether the change of what leads is what the specification asks for: nothing is to be put back."""
+        return as_asked(self.lead)
+
+
+def as_asked(cause: Cause) -> bool:
+    """Whether its change is what the specification asks for, on all its hosts."""
+    return bool(cause.hosts) and set(cause.asked) >= set(cause.hosts)
 
 
 #: Which facts of one host happened together: the host, since which audit, and whether they count in the same way.
@@ -69,10 +78,8 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
 
 def each_cause(causes: Iterable[Cause]) -> list[Entry]:
     """Every cause, what leads before all that is in its entry."""
-    causes = list(causes)
-    right = mended(causes)
     return [each for entry in entries(causes) for each in (entry, *(
-        Entry(cause, part_of=entry, mended=_all_of(cause, right)) for cause in entry.more))]
+        Entry(cause, part_of=entry) for cause in entry.more))]
 
 
 def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
@@ -91,14 +98,27 @@ def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
         for lead in leads.values():
             if lead in first:
                 first[lead] = min(first[lead], index)
-    right = mended(ranked)
-    return [Entry(alone[index], tuple(more.get(index, ())), names.get(index, "") or _gpus_alone(alone[index]),
-                  mended=_all_of(alone[index], right))
+    return [Entry(whole(alone[index], more.get(index, ())), tuple(more.get(index, ())),
+                  names.get(index, "") or _gpus_alone(alone[index]))
             for index in sorted(alone, key=lambda index: (first[index], index))]
 
 
-def _all_of(cause: Cause, right: Collection[tuple[str, str]]) -> bool:
-    return bool(right) and all((host, cause.fact) in right for host in cause.hosts)
+def whole(lead: Cause, more: Sequence[Cause]) -> Cause:
+    """What leads, with the whole fix of its hosts where that takes a reboot: what the same check asks for besides, and
+    what its play can do with one reboot for the others of the entry, too."""
+    if not more or lead.fix != "reboot" or not lead.remedy or lead.state == "resolved":
+        return lead
+    play = any(has_play(step) for fix in _fixes(lead) for step in fix.steps)
+    others = [each for each in more if each.outcome in ("fail", "warn") and each.fix == "reboot" and each.counts and (
+        each.fact == lead.fact or (play and all(has_play(step, alone=True) for fix in _fixes(each)
+                                                for step in fix.steps)))]
+    fixes = together((_fixes(each) for each in (lead, *others)), lead.hosts) if others else ()
+    remedy, commands = said(fixes, reboot=True)
+    return replace(lead, fixes=fixes, remedy=remedy, commands=commands) if fixes else lead
+
+
+def _fixes(cause: Cause) -> tuple[Fix, ...]:
+    return cause.fixes or (Fix(cause.hosts, (Step(cause.remedy, cause.commands),)),)
 
 
 def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Iterable[tuple[int, int, str]]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from tunecheck.model.command import Command, limited
 from tunecheck.util.at_first_use import dataclass
 
+from .fixes import Fix, on_hosts, said
 from .model import AuditHead, Problem, Status
 
 __all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Note", "Since", "Split", "State", "Waived",
@@ -126,6 +127,10 @@ class Cause:
     #: The same from night to night, for as long as it is open.
     id: str = ""
     waves: tuple[Wave, ...] = ()
+    #: The hosts on which the change is what the specification asks for: nothing is to be put back there.
+    asked: tuple[str, ...] = ()
+    #: Where ``remedy`` is of several steps, or not the same for all hosts: what each of them has to do.
+    fixes: tuple[Fix, ...] = ()
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
@@ -143,12 +148,14 @@ class Cause:
                       if (left := tuple(host for host in wave.hosts if host in hosts)))
         states = {wave.state for wave in waves}
         own = tuple(host for host in self.hosts if host in hosts)
-        remedy, commands = limited(self.remedy, self.commands, own) if self.commands and own else (
-            self.remedy, self.commands)
-        return replace(self, hosts=own, waves=waves, remedy=remedy, commands=commands,
+        fixes = on_hosts(self.fixes, own)
+        remedy, commands = said(fixes, self.fix == "reboot") if fixes else limited(
+            self.remedy, self.commands, own) if self.commands and own else (self.remedy, self.commands)
+        return replace(self, hosts=own, waves=waves, remedy=remedy, commands=commands, fixes=fixes,
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
+                       asked=tuple(host for host in self.asked if host in hosts),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property

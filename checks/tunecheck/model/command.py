@@ -16,7 +16,7 @@ from typing import Literal
 from ..util.at_first_use import dataclass, regex
 
 __all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "of_inventory", "opens_driver",
-           "packages", "pieces", "release", "run", "typed"]
+           "packages", "pieces", "release", "run", "tagged", "tags_of", "typed"]
 
 #: Stand for what a person has to fill in: the name of a host, or of several, an old version of a package, the name of
 #: an inventory, and a file.
@@ -171,6 +171,18 @@ def of_inventory(text: str, commands: Sequence[Command], path: str) -> tuple[str
     """Return the same text and commands where the inventory is known: each play whose inventory a person would have to
     fill in is of this one."""
     return _each_with(text, commands, "-i", lambda given: path if given == _INVENTORY else given)
+
+
+def tags_of(command: Command) -> tuple[str, ...]:
+    """Return the tags of a play; none where it has no such option, or is no play."""
+    argv = command.argv
+    given = argv[argv.index("--tags") + 1:][:1] if command.where == "control" and "--tags" in argv else ()
+    return tuple(tag for each in given for tag in each.split(","))
+
+
+def tagged(text: str, commands: Sequence[Command], tags: Sequence[str]) -> tuple[str, tuple[Command, ...]]:
+    """Return the same text and commands where each play that has tags has these, too."""
+    return _each_with(text, commands, "--tags", lambda given: ",".join(dict.fromkeys((*given.split(","), *tags))))
 
 
 def _each_with(text: str, commands: Sequence[Command], option: str,

@@ -94,7 +94,9 @@ class Check:
     ``built_so``: what it warns of is how the machine is built, which nobody mends tonight: faults come first.
     ``could_not_look``: its own codes of a skip that say that what it judges was not there to be read. Such a skip ends
     no earlier finding (told.py); every other skip says that the check does not apply. ``before``: checks that nothing
-    mends on a host while this one fails there, as the role or the kernel refuses it: its own fix comes first."""
+    mends on a host while this one fails there, as the role or the kernel refuses it: its own fix comes first.
+    ``against``: the facts, as shell patterns, whose words may take back what the finding's subject declares
+    (parsers/kernel/param_conflicts.py): that such a word goes is what the specification asks for."""
 
     id: str
     summary: str
@@ -111,6 +113,7 @@ class Check:
     built_so: bool = False
     could_not_look: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

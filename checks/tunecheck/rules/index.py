@@ -61,7 +61,7 @@ CHECKS: tuple[Check, ...] = (
           judges=("boot.pending",)),
     Check("trial-boot", "no trial boot ended without a commit", Heading.BOOT, 45, Family.BOOT, happening=True),
     Check("cmdline-conflict", "nothing on the command line takes a declared parameter back", Heading.BOOT, 50,
-          Family.BOOT, judges=("kernel.cmdline.{subject}",), before=("cmdline-token",)),
+          Family.BOOT, judges=("kernel.cmdline.{subject}",), before=("cmdline-token",), against=("kernel.cmdline.*",)),
     Check("iommu-mode", "the accelerators' IOMMU groups are in the declared mode", Heading.BOOT, 60, Family.IOMMU,
           in_trial=True, needs=(Needs.TREE,), judges=("iommu.mode",)),
     Check("iommu-trap", "no word on the command line switches the IOMMU off and ACS on", Heading.BOOT, 70, Family.IOMMU,

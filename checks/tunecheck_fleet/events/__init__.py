@@ -1,1 +1,1 @@
-"""What happens together on a host, and what happened to its GPUs."""
+"""What happens together on a host, what happened to its GPUs, and what has to be mended first."""

@@ -24,6 +24,7 @@ from .view_parts import (
     STATE,
     began_of,
     compared_with,
+    contradicted,
     each_of,
     events_of,
     groups_of,
@@ -108,6 +109,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
+        contradicted=contradicted(store, (*moves, *kept_open), audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),

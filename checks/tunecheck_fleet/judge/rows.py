@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from tunecheck.model.command import Command, limited
+from tunecheck.model.command import Command
 
+from ..fixes import Step, fixes_of, said
 from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
-from ..own_command import own_command
 from ..store.sanitize import plain as stored
 from .view import canon
 
@@ -87,6 +87,8 @@ class Row(NamedTuple):
     waived: Waived | None = None
     approved: Decision | None = None
     acknowledged: Decision | None = None
+    #: The change is what the specification asks for.
+    asked: bool = False
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
 
@@ -150,13 +152,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
         text += f"{'; ' if text else ''}{len(befores)} different values before"
-    # A rule's remedy says the box it was judged on; a cause is for all of them.
-    remedy, commands = limited(first.remedy, first.commands, hosts)
-    others = {row.host for row in pile if _general(row) != _general(first)} - {first.host} \
-        if len({row.remedy for row in pile}) > 1 else set()
-    if others:
-        remedy = (f"{remedy or 'no fix is known'} (for {first.host}; {len(others)} of these hosts "
-                  f"ha{'ve' if len(others) > 1 else 's'} another: {own_command('drift --host HOST')})")
+    fixes = fixes_of((row.host, Step(row.remedy, row.commands)) for row in pile)
+    remedy, commands = said(fixes, first.fix == "reboot")
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,
@@ -169,12 +166,9 @@ def _cause(pile: list[Row], name: str) -> Cause:
         outcome=first.outcome, code=first.code, standing=first.standing, id=name, approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
-        covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))
-
-
-def _general(row: Row) -> str:
-    """The remedy without the name of its host."""
-    return row.remedy.replace(f" -l {row.host}", " -l")
+        covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
+        asked=tuple(sorted({row.host for row in pile if row.asked})),
+        fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else ())
 
 
 def _waves(pile: list[Row]) -> tuple[Wave, ...]:

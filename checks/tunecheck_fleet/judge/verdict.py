@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from tunecheck.model.command import of_inventory
 
 from ..entries import entries
+from ..fixes import Step
 from ..fleet_report import Cause, FleetReport, HostRow
 from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
+from .asked import asked
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
@@ -100,7 +102,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     changed = previous(view, moves, found, rolled, done, skip, another)
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
-    rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, rows))))
+    rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))
     rows = [row for row in rows if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
@@ -111,7 +113,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     path = inventory_of(view.audit.scope)
     return FleetReport(
         audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes, about), path),
-        causes=tuple(_with_inventory(cause, path) for cause in found_causes),
+        causes=tuple(_each_fix_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
         notes=(*waived, *notes(view, volatile, moves.back))), matched
@@ -126,6 +128,13 @@ def _with_inventory(told: _Told, path: str) -> _Told:
         return told
     remedy, commands = _of_inventory(told.remedy, told.commands, path)
     return replace(told, remedy=remedy, commands=commands)
+
+
+def _each_fix_with_inventory(cause: Cause, path: str) -> Cause:
+    cause = _with_inventory(cause, path)
+    return replace(cause, fixes=tuple(replace(fix, steps=tuple(
+        Step(*_of_inventory(step.remedy, step.commands, path)) for step in fix.steps)) for fix in cause.fixes)) \
+        if path and cause.fixes else cause
 
 
 #: Many hosts have the same few fixes.

@@ -145,7 +145,9 @@ class View:
     ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
     after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
-    were over then. ``decided``: the decision about a fact or check of a host. ``events``: who is not who it was
+    were over then; ``contradicted``: (host, check, subject, since audit, until audit) of findings, over by now, of
+    which a word of a changed fact may have been the reason (asked.py). ``decided``: the decision about a fact or check
+    of a host. ``events``: who is not who it was
     since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles.
@@ -164,6 +166,7 @@ class View:
     unapproved: tuple[Move, ...] = ()
     back: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[tuple[str, str, str, int]] = frozenset()
+    contradicted: frozenset[tuple[str, str, str, int, int]] = frozenset()
     decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
     outliers: tuple[Outlier, ...] = ()

@@ -15,6 +15,7 @@ from tunecheck.rules.codes import UNREAD
 from ..fleet_report import Since
 from ..model import AuditHead, Problem, subject_key
 from ..store.sanitize import plain
+from .asked import CHECKING, may_be_asked
 from .authority import HAPPENING
 from .options import JudgeOptions
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
@@ -33,6 +34,7 @@ __all__ = [
     "STATE",
     "began_of",
     "compared_with",
+    "contradicted",
     "each_of",
     "events_of",
     "groups_of",
@@ -192,6 +194,18 @@ def mended(store: Store, open_moves: Iterable[Move], previous: AuditHead | None,
     return frozenset((row.host, row.check, row.subject, row.until)
                      for row in store.problems_resolved(first - 1, audit.id, {host for host, _ in moved})
                      if row.until is not None and (row.host, row.until) in moved)
+
+
+def contradicted(store: Store, moves: Iterable[Move], audit: AuditHead) -> frozenset[tuple[str, str, str, int, int]]:
+    """(host, check, subject, since audit, until audit) of findings, over by now, that words of these facts may have
+    been the reason of."""
+    changed = [move for move in moves if may_be_asked(move.fact)]
+    if not changed:
+        return frozenset()
+    first = min(move.since.seen for move in changed)
+    return frozenset((row.host, row.check, row.subject, row.since.seen, row.until)
+                     for row in store.problems_resolved(first - 1, audit.id, {move.host for move in changed})
+                     if row.until is not None and row.check in CHECKING and row.outcome != "unknown")
 
 
 def events_of(store: Store, audit: AuditHead) -> tuple[Event, ...]:

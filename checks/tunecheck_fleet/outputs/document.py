@@ -10,6 +10,7 @@ from tunecheck.model.command import pieces
 from tunecheck.report.plain import commands
 
 from ..entries import Entry, entries
+from ..fixes import Step
 from ..fleet_report import Cause, Decision, FleetReport, HostRow
 from ..judge.verdict import outcome
 from ..model import AuditHead, Problem
@@ -84,12 +85,15 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "since": since_of(cause.since),
         "waves": [{"state": wave.state, "since": since_of(wave.since), "hosts": list(wave.hosts)}
                   for wave in cause.all_waves],
-        "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause), "intended": cause.intended,
-        "standing": cause.standing, "rollout": cause.rollout, "flapping": list(cause.flapping),
+        "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause),
+        "fixes": [{"hosts": list(fix.hosts), "steps": [{"remedy": step.remedy, "commands": _shown(step)}
+                                                       for step in fix.steps]} for fix in cause.fixes],
+        "intended": cause.intended, "standing": cause.standing, "rollout": cause.rollout,
+        "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
         "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
-        "covered": list(cause.covered),
+        "covered": list(cause.covered), "asked": list(cause.asked),
     }
 
 
@@ -112,6 +116,6 @@ def _problem(problem: Problem) -> dict[str, Any]:
             "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
 
 
-def _shown(finding: Cause | Problem) -> list[dict[str, Any]]:
+def _shown(finding: Cause | Problem | Step) -> list[dict[str, Any]]:
     """The commands that its remedy still holds whole."""
     return commands(each for _, each in pieces(finding.remedy, finding.commands) if each)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tunecheck.util.host_names import fold
 from tunecheck.util.text import some
 
-from ..entries import Entry, gpus_of, happened, only_counts
+from ..entries import Entry, as_asked, gpus_of, happened, only_counts
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
 from ..own_command import own_command
-from .text import ago, change, clock, fold, interval, kind, titled
+from .text import ago, change, clock, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
            "named_hosts", "needs", "part_of", "plural", "remarks", "says", "title", "wave"]
@@ -50,6 +51,7 @@ def remarks(cause: Cause) -> list[str]:
             why = cause.approved.note if len(cause.approved.note) <= _NOTE else f"{cause.approved.note[:_NOTE]}..."
             found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
+    found += ["as the specification asks"] if as_asked(cause) and cause.counts else []
     return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tunecheck.report.style import Style, safe, wrap
+from tunecheck.util.host_names import fold
 
 from ..fleet_report import FleetReport, HostRow
 from .entry_words import named_hosts, plural
 from .lines import INDENT, entry, short
-from .text import fold, gaps
+from .text import gaps
 
 __all__ = ["incomplete"]
 

@@ -14,10 +14,11 @@ from xml.etree import ElementTree
 
 from tunecheck import __version__
 from tunecheck.report.junit import legal
+from tunecheck.util.host_names import fold, natural
 from tunecheck.util.text import and_more
 
 from ..fleet_report import Cause, FleetReport, HostRow, Split
-from .text import change, coverage, fold, groups, interval, kind, lasts, measured, natural, shown_apart
+from .text import change, coverage, groups, interval, kind, lasts, measured, shown_apart
 
 __all__ = ["junit"]
 

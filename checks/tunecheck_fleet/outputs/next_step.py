@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ..entries import Entry, gpus_of, happened
-from ..first import before, first_of
+from tunecheck.util.host_names import fold
+
+from ..entries import Entry, gpus_of, happened, whole
+from ..events.first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
-from .text import OPEN, fold, kind
+from .entry_words import approving
+from .text import OPEN, kind
 
 __all__ = ["next_step"]
 
@@ -24,16 +27,18 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
     if report.baseline != "previous":
         return "", []
     for word in OPEN[:3]:
-        there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None]
+        there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None
+                 and not each.mended]
         if not there:
             continue
         entry = min(there, key=lambda each: _weight(each.lead))
-        first = first_of(entry.lead, report.causes)
+        first = _whole(first_of(entry.lead, report.causes), findings, report)
         host = _worst(first.new_hosts or first.hosts, report)
         control = any(each.where == "control" for each in first.commands)
         if first.authority == "desired" and first.remedy and (control or before(first)):
-            # What is done on the box says on which.
-            where = "" if control else f"on {fold(first.hosts, _FIT)}: "
+            # What is done on the box says on which; a play does, and so does a fix that is not the same for all.
+            where = "" if len(first.fixes) > 1 or (control and not before(first)) else \
+                f"on {fold(first.hosts, _FIT)}: "
             return f"{first.id} ({first.fact}): {where}{first.remedy}", [each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
         told = verbose and len(report.hosts) == 1
@@ -48,7 +53,19 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
             return command, [command]
         command = own_command("approve {id} --note WHY", id=first.id)
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
-    return "", []
+    right = next((each for each in findings if each.mended and kind(each.lead) in OPEN[:3]), None)
+    if right is None:
+        return "", []
+    command = approving(right)
+    return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
+
+
+def _whole(first: Cause, findings: Sequence[Entry], report: FleetReport) -> Cause:
+    """The same with its whole fix: as it leads its entry, or where it leads none on some of its hosts, with what its
+    check finds besides."""
+    return next((each.lead for each in findings if each.part_of is None and each.lead.id == first.id
+                 and each.lead.hosts == first.hosts), None) or whole(
+        first, [each for each in report.causes if each.fact == first.fact and each is not first])
 
 
 def _gpu_lost(entry: Entry) -> tuple[str, list[str]]:

@@ -39,6 +39,7 @@ _AUDIT = object_(id=COUNT, started=_TIME, finished=_MAYBE_TIME, scope=TEXT, aske
 _WAIVED = object_(id=COUNT, until=_TIME, author=TEXT, reason=TEXT)
 _DECISION = object_(id=COUNT, audit=COUNT, author=TEXT, owner=TEXT, link=TEXT, note=TEXT, at=_TIME)
 _WAVE = object_(state={"enum": ["new", "known", "resolved"]}, since=maybe(_SINCE), hosts=listed(TEXT))
+_FIX = object_(hosts=listed(TEXT), steps=listed(object_(remedy=TEXT, commands=COMMANDS)))
 _FIELDS: dict[str, dict[str, Any]] = dict(
     id=TEXT, kind={"enum": list(KINDS)},
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
@@ -46,8 +47,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
     before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
     hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
-    intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
-    approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT))
+    fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
+    approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)))
 _CAUSE = object_(**_FIELDS)
 #: The cause that leads, and the names of what else the same thing moved.
 _ENTRY_CAUSE: dict[str, dict[str, Any]] = {**_FIELDS, "what": TEXT, "more": listed(TEXT)}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tunecheck.report.style import Style, safe, unbroken, wrap
+from tunecheck.util.host_names import fold
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, each_cause, entries
@@ -26,7 +27,6 @@ from .text import (
     clock,
     compared,
     coverage,
-    fold,
     interval,
     kind,
     lasts,

@@ -1,4 +1,4 @@
-"""What all outputs say alike: values, times, since when, and many host names as few."""
+"""What all outputs say alike: values, times, and since when."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
-from tunecheck.util.text import and_more
+from tunecheck.util.host_names import natural
 
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "between", "change", "clock",
-           "compared", "coverage", "days", "fold", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured",
-           "natural", "shown", "shown_apart", "since_of", "titled"]
+           "compared", "coverage", "days", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured", "shown",
+           "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -35,7 +34,6 @@ _NEVER = 253402300799.0
 _LONGEST_VALUE = 160
 #: What may be of a value at all, and of what is alike how much stands beside what differs.
 _WHOLE, _ALIKE = 1 << 20, 20
-_DIGITS = re.compile(r"\d{1,15}")
 #: Seconds in a unit, the largest first.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _NOW = 60
@@ -252,54 +250,3 @@ def groups(report: FleetReport) -> list[str]:
     """Of hosts, causes, splits and of what was judged, in natural order."""
     found = {each.group for rows in (report.hosts, report.causes, report.splits) for each in rows}
     return sorted(found | {group for group, _ in report.judged}, key=natural)
-
-
-def natural(name: str) -> tuple[Any, ...]:
-    """gpu9 before gpu10."""
-    return tuple((int(part), part) if index % 2 else (0, part)
-                 for index, part in enumerate(re.split(r"(\d{1,15})", name)))
-
-
-def fold(names: Iterable[str], longest: int = 0) -> str:
-    """"gpu001..gpu038 (38), gpu077". Names in a row differ by one number, counted up by one. With ``longest``, what
-    goes beyond so many characters is only counted; the first part is always there."""
-    parts, counts = [], []
-    for run in _runs(names):
-        parts.append(f"{run[0]}..{run[-1]} ({len(run)})" if len(run) > 2 else ", ".join(run))
-        counts.append(len(run))
-    if not longest:
-        return ", ".join(parts)
-    taken = size = 0
-    while taken < len(parts) and (not taken or size + len(parts[taken]) + 2 <= longest):
-        size += len(parts[taken]) + 2
-        taken += 1
-    rest = sum(counts[taken:])
-    return ", ".join(parts[:taken]) + and_more(rest, ", ")
-
-
-def _runs(names: Iterable[str]) -> list[list[str]]:
-    """Names that count up, together."""
-    alike: dict[str, list[tuple[str, list[str]]]] = {}
-    for name in dict.fromkeys(names):
-        alike.setdefault(_DIGITS.sub("\0", name), []).append((name, _DIGITS.findall(name)))
-    runs = [run for members in alike.values() for run in _counted(members)]
-    return sorted(runs, key=lambda run: natural(run[0]))
-
-
-def _counted(members: Sequence[tuple[str, list[str]]]) -> list[list[str]]:
-    places = range(len(members[0][1]))
-    if not places:
-        return [[name] for name, _ in members]
-    # The number that counts is the one that differs most often: gpu1.dc2, gpu2.dc2.
-    at = max(places, key=lambda place: len({numbers[place] for _, numbers in members}))
-    rest = {name: (*numbers[:at], *numbers[at + 1:]) for name, numbers in members}
-    number = {name: numbers[at] for name, numbers in members}
-    ordered = sorted((name for name, _ in members), key=lambda name: (rest[name], int(number[name]), number[name]))
-    runs = [[ordered[0]]]
-    for before, name in pairwise(ordered):
-        next_one = str(int(number[before]) + 1).zfill(len(number[before]))
-        if rest[name] == rest[before] and number[name] == next_one:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return runs

@@ -18,6 +18,7 @@ from tunecheck import __version__
 from tunecheck.errors import Misuse, ProbeError, UsageError
 from tunecheck.report.style import safe
 from tunecheck.util.at_first_use import dataclass
+from tunecheck.util.host_names import fold
 from tunecheck.util.text import and_more
 
 from ..entries import Entry, entries, gpus_of
@@ -25,7 +26,7 @@ from ..fleet_report import FleetReport
 from .counts import verdict_line
 from .document import audit_of, entry_of
 from .entry_words import says, title
-from .text import change, fold, kind
+from .text import change, kind
 
 if TYPE_CHECKING:
     import httpx

@@ -12,11 +12,12 @@ from tests.unit.fleet import reports
 from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hostile, play, report, row, since
 
 from tunecheck.report.style import Style
+from tunecheck.util.host_names import fold
 from tunecheck_fleet.fleet_report import Since, Split, Wave
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal
-from tunecheck_fleet.outputs.text import ago, compared, fold, gaps, interval, measured, shown, shown_apart
+from tunecheck_fleet.outputs.text import ago, compared, gaps, interval, measured, shown, shown_apart
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

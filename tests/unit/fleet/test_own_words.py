@@ -66,11 +66,15 @@ def test_one_host_gets_its_own_words_and_commands(store: Store) -> None:
         assert cause.id == _all(store).id and cause.hosts == (host,)
 
 
-def test_a_report_of_all_says_whose_fix_it_shows_where_it_is_not_that_of_all(store: Store) -> None:
+def test_a_report_of_all_says_each_hosts_fix_where_it_is_not_that_of_all(store: Store) -> None:
     _night(store, gpu01=1, gpu02=1, gpu03=1)
     assert "gpu01" not in _all(store).remedy.replace("gpu01,gpu02,gpu03", ""), "the play's limit is no other fix"
     _night(store, gpu01=1, gpu02=2, gpu03=1)
-    assert "for gpu01; 1 of these hosts" in _all(store).remedy and "tunecheck drift --host" in _all(store).remedy
+    first, second, third = (_problem(host, port) for host, port in (("gpu01,gpu03", 1), ("gpu02", 2), ("gpu03", 3)))
+    assert _all(store).remedy == f"on gpu01, gpu03: {first.remedy}; on gpu02: {second.remedy}"
+    assert _all(store).commands == (*first.commands, *second.commands)
+    _night(store, gpu01=1, gpu02=2, gpu03=3)
+    assert _all(store).remedy.endswith(f"; on gpu02: {second.remedy}; on gpu03: {third.remedy}")
 
 
 def test_what_was_acknowledged_of_others_is_news_of_a_host_that_joins(store: Store) -> None:

@@ -170,6 +170,25 @@ def test_cmdline_conflict(running: str, outcome: str, code: str, observed: str) 
     assert observed in finding.observed
 
 
+@pytest.mark.parametrize(("running", "words", "grubby", "play"), [
+    ("iommu=pt iommu=off", "iommu=off", True, False),
+    ("iommu=pt iommu=off amd_iommu=off", "iommu=off and amd_iommu=off", True, False),
+    ("amd_iommu=off iommu=off quiet", "amd_iommu=off and iommu=off", True, True),
+    ("amd_iommu=off iommu=nopt iommu=off", "amd_iommu=off, iommu=nopt and iommu=off", True, True),
+    ("iommu=off,pt", "iommu=off", False, True),     # a part of a token, which grubby would not find
+])
+def test_every_contradiction_has_the_whole_fix_so_that_one_reboot_ends_it(running: str, words: str, grubby: bool,
+                                                                          play: bool) -> None:
+    found = judged(full(switch(), running), "cmdline-conflict", _PT, "host")
+    (remedy,) = {finding.remedy for finding in found}
+    assert remedy is not None and remedy.needs_reboot and f"remove {words} from" in remedy.text
+    assert (any("grubby" in each.argv for each in remedy.commands), remedy.play is not None) == (grubby, play)
+    assert remedy.text.endswith(", then reboot") != play, "the play reboots the box for both"
+    if remedy.play is not None:
+        assert remedy.by_play.text == remedy.text and remedy.text.endswith(remedy.play.shown)
+    observed = {finding.observed for finding in found}
+    assert observed == set(words.replace(" and ", ", ").split(", "))
+
 
 
 @pytest.mark.parametrize(("running", "blamed"), [("quiet", False), ("pcie_ports=compat", True)])

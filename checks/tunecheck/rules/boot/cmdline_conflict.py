@@ -5,20 +5,23 @@ one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ...model.command import typed
 from ...model.finding import Finding, Remedy
-from ...parsers.kernel.param_conflicts import conflicts
+from ...parsers.kernel.cmdline import missing
+from ...parsers.kernel.param_conflicts import Conflict, conflicts
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, UNREAD
 from ..context import Case
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "cmdline-conflict", "nothing on the command line takes a declared parameter back",
     Heading.BOOT, 50, Family.BOOT, judges=("kernel.cmdline.{subject}",),
     # The role kernel_cmdline writes nothing while another's word contradicts what is declared.
-    before=("cmdline-token",),
+    before=("cmdline-token",), against=("kernel.cmdline.*",),
 )
 CODES = {
     "overridden": "Another word on the running command line takes a declared parameter back.",
@@ -41,17 +44,30 @@ def judge(case: Case) -> Iterator[Finding]:
                       "the spec declares no kernel parameter" if case.frozen else "no spec given: nothing is declared "
                       "that something could contradict")
         return
-    yield from list(_contradictions(declared, running.value, running.source)) or [
-        Finding(_ID, "ok", "kernel command line", "pass", "effective", "nothing on the command line contradicts the "
-                "declared parameters", evidence=(running.source,))]
-
-
-def _contradictions(declared: tuple[str, ...], running: tuple[str, ...], source: str) -> Iterator[Finding]:
-    for conflict in conflicts(declared, running):
+    found = conflicts(declared, running.value)
+    # Of every finding the whole fix: a word that is left would take another reboot.
+    remedy = _without(case, found, declared, running.value) if found else None
+    for conflict in found:
         code, outcome, verb, more = (("overridden", "fail", "takes back", "") if conflict.wins else
                                      ("contradicted", "warn", "stands beside", ", which the kernel obeys"))
         yield Finding(_ID, code, conflict.declared, outcome, "effective",
                       f"{conflict.rival} {verb} the declared {conflict.declared} on the running command line{more}: "
-                      f"{conflict.why}", conflict.rival, f"{conflict.declared} alone", (source,),
-                      Remedy(f"remove {conflict.rival} from the boot configuration that sets it (look in "
-                             "/etc/default/grub and /etc/default/grub.d)", ("cmdline",), True))
+                      f"{conflict.why}", conflict.rival, f"{conflict.declared} alone", (running.source,), remedy)
+    if not found:
+        yield Finding(_ID, "ok", "kernel command line", "pass", "effective", "nothing on the command line contradicts "
+                      "the declared parameters", evidence=(running.source,))
+
+
+def _without(case: Case, found: Sequence[Conflict], declared: tuple[str, ...], running: tuple[str, ...]) -> Remedy:
+    """Return how all these words get off the command line with one reboot. Where the role has parameters to set, which
+    it refuses to do while the words are there, it reboots the box for both."""
+    rivals = list(dict.fromkeys(conflict.rival for conflict in found))
+    # grubby takes whole tokens away: iommu=off is a part of iommu=off,pt.
+    whole = " ".join(rivals) if all(rival in running for rival in rivals) else ""
+    named = " and ".join(part for part in (", ".join(rivals[:-1]), rivals[-1]) if part)
+    parts = (*typed("remove {words} from the boot configuration that sets " + ("it" if len(rivals) == 1 else "them") +
+                    " (look in /etc/default/grub and /etc/default/grub.d) and ", words=named),
+             *boot_remedies.written("", whole, reboot=False))
+    play = case.play("cmdline", True) if missing(declared, running) else None
+    return Remedy.of(*parts, *((", then ", *play.parts) if play is not None else (", then reboot",)),
+                     ansible_tags=("cmdline",), needs_reboot=True)

@@ -20,6 +20,7 @@ from tunecheck.model.command import Command, pieces
 from tunecheck.report import html as report_html
 from tunecheck.report.html.shell import policy
 from tunecheck.report.style import safe
+from tunecheck.util.host_names import fold, natural
 
 from ...entries import Entry, entries, gpus_of, happened
 from ...fleet_report import Cause, FleetReport, HostRow
@@ -27,7 +28,7 @@ from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
 from ..entry_words import approving, expected, lead, needs, says, title
-from ..text import SEVERITIES, STATUSES, change, clock, fold, interval, kind, lasts, natural, titled
+from ..text import SEVERITIES, STATUSES, change, clock, interval, kind, lasts, titled
 from .timeline import timeline
 
 __all__ = ["html"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tunecheck.rules.index import BY_ID
 
-from .fleet_report import Cause
+from ..fleet_report import Cause
 
 __all__ = ["before", "comes_before", "first_of"]
 

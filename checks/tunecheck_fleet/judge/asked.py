@@ -1,0 +1,78 @@
+"""Which changes are what a specification asks for: words left a host's command line that took back what is declared
+there, by a check that found so until then. Whether it finds another such word still makes no difference. The check
+tells the declared word; which words take that back is the kernel's rule (parsers/kernel/param_conflicts.py), so that no
+word that merely changed in the same boot is taken for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tunecheck.parsers.kernel.param_conflicts import clash, split
+from tunecheck.rules.index import CHECKS
+
+from ..fleet_report import Since
+from .rows import Row
+from .view import View
+
+__all__ = ["CHECKING", "asked", "may_be_asked"]
+
+#: The checks that find such words, and the facts that hold them.
+CHECKING = frozenset(check.id for check in CHECKS if check.against)
+_FACTS = tuple(pattern for check in CHECKS for pattern in check.against)
+_WORDS = "kernel.cmdline."
+
+
+def may_be_asked(fact: str) -> bool:
+    """Whether it is a fact of which a check may ask that words go."""
+    return any(fnmatchcase(fact, pattern) for pattern in _FACTS)
+
+
+def asked(view: View, rows: Iterable[Row]) -> list[Row]:
+    """The rows, each of which says so where its change is such a one: that is no fault, and waits to be approved."""
+    found = list(rows)
+    changed = [row for row in found if row.authority in ("previous", "majority") and row.state != "resolved"
+               and row.since is not None and may_be_asked(row.fact)]
+    if not changed:
+        return found
+    declared = _declared(view, {row.host for row in changed})
+    right = {id(row) for row in changed if row.since is not None and _is_asked(row, row.since, declared)}
+    return [row._replace(asked=True, severity="low") if id(row) in right else row for row in found]
+
+
+#: What a check found of a declared word: since which audit, and until which one (None: still).
+_Span = tuple[str, int, int | None]
+
+
+def _declared(view: View, hosts: Iterable[str]) -> Mapping[str, list[_Span]]:
+    spans: dict[str, list[_Span]] = {host: [] for host in hosts}
+    for host, _, subject, seen, until in view.contradicted:
+        if host in spans:
+            spans[host].append((subject, seen, until))
+    for host, own in spans.items():
+        own += [(subject, since.seen, None) for (check, subject), since in view.began.get(host, {}).items()
+                if check in CHECKING]
+    return spans
+
+
+def _is_asked(row: Row, since: Since, declared: Mapping[str, list[_Span]]) -> bool:
+    subjects = [subject for subject, seen, until in declared[row.host]
+                if seen < since.seen and (until is None or until >= since.seen)]
+    gone = list(_gone(row))
+    return bool(gone) and all(any(clash(subject, word) for subject in subjects) for word in gone)
+
+
+def _gone(row: Row) -> Iterator[str]:
+    """The words that left the command line; none where another came with it: nobody asked for that one."""
+    name = row.fact.removeprefix(_WORDS)
+    before, now = (list(_words(name, value)) for value in (row.before, row.value))
+    if name != row.fact and set(now) <= set(before):
+        yield from (word for word in before if word not in now)
+
+
+def _words(name: str, value: Any) -> Iterator[str]:
+    """A parameter that may stand several times has a list of values."""
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, str):
+            yield from split(f"{name}={each}" if each else name)
