@@ -46,8 +46,8 @@ class Case:
     @cached_property
     def hypervisor(self) -> str:
         """What tells that this is a virtual machine, whose firmware, slots and ACS are its host's: the hypervisor's
-        name, or a PCI port that only QEMU makes up; "" where nothing does. A machine whose accelerators are all emulated (the
-        lab's stand-ins) does not count as one, as it has no other ports than its own."""
+        name, or a PCI port that only QEMU makes up; "" where nothing does. A machine whose accelerators are all
+        emulated (the lab's stand-ins) does not count as one, as it has no other ports than its own."""
         topology = self.snapshot.topology
         if topology.devices and not any(device.ids.startswith("10de:") for device in topology.devices):
             return ""
