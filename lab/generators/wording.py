@@ -19,7 +19,7 @@ from tests.unit.spec.test_cases import REFUSED, problems_of
 
 from lab.generators.refusals import refusals
 from tunecheck.report.check_pages import page
-from tunecheck.report.terms import NAMES
+from tunecheck.report.words.terms import NAMES
 from tunecheck.rules import judge
 
 __all__ = ["FILE", "wording"]

@@ -9,12 +9,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from ..parsers.pci.topology import RELATIONS, within
+from .draft_counts import COUNT, counted
 
 if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..facts.snapshot import HostFacts, Snapshot
 
-__all__ = ["Draft", "drafted", "no_gpu", "plain"]
+__all__ = ["Draft", "drafted", "plain"]
 
 #: "host-1" is what a recording without names calls its box.
 _HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -23,12 +24,10 @@ _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
 #: How the cards are joined, as the names of profiles end, and in words.
 _SHAPES = {"-switch": "below one switch", "-switches": "below several switches", "-direct": "on root ports"}
-
-
+#: The profiles of GPUs that are passed through. They fit any board: what the real machine has to be, they leave open.
+_GUEST, _HOST_OF_GUESTS = "passthrough-guest", "passthrough-host"
 #: Where it is said which profile fits.
 _FITS = "roles/box_spec/README.md"
-#: What to write first, why behind it: so begins each reason of ``Draft.change``.
-_COUNT = "how many cards must be there"
 
 
 @dataclass(frozen=True)
@@ -66,74 +65,56 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     topology = snapshot.topology
     devices = topology.devices
     if not devices:
+        passed = _passed_through(snapshot)
         why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
-        change["profile"] = f"choose one: {', '.join(_choice(snapshot))}; which one fits: {_FITS}; {why}"
-        count, _, guess = _counted(snapshot)
+        if passed is None:
+            change["profile"] = f"choose one: {', '.join(_choice(snapshot))}; which one fits: {_FITS}; {why}"
+        count, _, guess = counted(snapshot)
         if guess or not count:
-            change["accelerators.count"] = guess or f"{_COUNT}; {why}"
-        return {"profile": None, "count": count or 1}
+            change["accelerators.count"] = guess or f"{COUNT}; {why}"
+        return {"profile": passed, "count": count or 1}
     ids = sorted({device.ids for device in devices})
-    made: dict[str, Any] = {"profile": _profile(snapshot, ids), "count": len(devices)}
+    fitting = _fitting(ids)
+    made: dict[str, Any] = {"profile": _profile(snapshot, fitting), "count": len(devices)}
+    if made["profile"] not in fitting:
+        made["pci_ids"] = ids
     if made["profile"] is None:
         shape = _shape(topology)
         by_nvlink = _by_nvlink(snapshot)
         made["profile"] = "h200-hgx" if by_nvlink else f"rtx-pro-6000{shape}"
-        fits = "boards joined by NVLink" if by_nvlink else f"cards {_SHAPES[shape]}"
-        change["profile"] = f"keep this one or choose one: {_FITS}; it fits {fits}, none is made for {', '.join(ids)}"
-        made["pci_ids"] = ids
+        fits = "H200 boards joined by NVLink" if by_nvlink else f"RTX PRO 6000 cards {_SHAPES[shape]}"
+        change["profile"] = (f"none is made for {', '.join(ids)}; this one is for {fits}, and asks for what suits "
+                             f"them: keep it, or choose one: {_FITS}")
         made["link_width"] = None
     if made["profile"].endswith(tuple(_SHAPES)) and _unshaped(topology):
         change.setdefault("profile", f"choose the ending -direct, -switch or -switches: {_FITS}; how the cards are "
                           "joined was not read")
     if topology.doubt or topology.unidentified:
-        change["accelerators.count"] = f"{_COUNT}; not every PCI device could be read"
+        change["accelerators.count"] = f"{COUNT}; not every PCI device could be read"
     if _judges_relation(made["profile"]):
         made |= _relation(topology, made["profile"], change)
     return made
 
 
-def _counts(snapshot: Snapshot) -> list[tuple[int, str, bool]]:
-    """Return how many GPUs each text or NVML counts, where the PCI tree does not: the number, the source, and whether
-    it is whole. What is cut counts nothing; a list has no end by which one sees that it is whole."""
-    posted, nvml = snapshot.posted, snapshot.nvml.value
-    table = posted.table.value
-    found = [(len(table.labels), table.source, True)] if table is not None and not table.cut else []
-    if nvml is not None and nvml.error("gpus") is None and not any(who.startswith("gpu ") for who in nvml.errors):
-        found.append((len(nvml.gpus), "nvidia-smi", True))
-    found += [(len({a for a, _ in pairs}), "nvidia-smi topo -p2p", True) for pairs in posted.letters.values() if pairs]
-    found.append((len(posted.names), "nvidia-smi -L", False))
-    found += [(count, source, False) for source, count in posted.least.items()]
-    return [each for each in found if each[0]]
-
-
-def no_gpu(snapshot: Snapshot) -> bool:
-    """Return whether the whole PCI tree was read and has no GPU, and nothing else counts one."""
-    topology = snapshot.topology
-    return topology.accelerators.value == () and not (topology.doubt or topology.unidentified or _counts(snapshot))
-
-
-def _counted(snapshot: Snapshot) -> tuple[int, str, str]:
-    """Return how many GPUs the texts count, the source, and why that is a guess, "" where it is none. 0: no text counts
-    them."""
-    counts = _counts(snapshot)
-    if not counts:
-        return 0, "", ""
-    count, source, whole = counts[0]
-    others = [f"{other} {number}" for number, other, _ in counts if number != count]
-    if others:
-        return count, source, f"{_COUNT}; {source} names {count}, {others[0]}"
-    return count, source, "" if whole else f"{_COUNT}; {source} lists {count}, and nothing shows that this is all"
-
-
-def _profile(snapshot: Snapshot, ids: Sequence[str]) -> str | None:
+def _fitting(ids: Sequence[str]) -> list[str]:
+    """Return the profiles that are made for all these boards."""
     from ..spec.profile_files import load, names
 
-    fitting = [name for name in names() if set(ids) <= set(load(name).values["accelerators"].get("pci_ids", ()))]
-    devices = snapshot.topology.devices
-    if any(device.driver.value == _HELD for device in devices) and "passthrough-host" in fitting:
-        return "passthrough-host"
-    if snapshot.guest.value and "passthrough-guest" in fitting:
-        return "passthrough-guest"
+    return [name for name in names() if set(ids) <= set(load(name).values["accelerators"].get("pci_ids", ()))]
+
+
+def _passed_through(snapshot: Snapshot) -> str | None:
+    """Return the profile of a machine whose GPUs are passed through, by the same judgement as the checks'."""
+    from ..rules.context import Case
+
+    if any(device.driver.value == _HELD for device in snapshot.topology.devices):
+        return _HOST_OF_GUESTS
+    return _GUEST if Case(snapshot).guest else None
+
+
+def _profile(snapshot: Snapshot, fitting: Sequence[str]) -> str | None:
+    if passed := _passed_through(snapshot):
+        return passed
     real = [name for name in fitting if not name.startswith("passthrough")]
     if len(real) < 2:
         return real[0] if real else None
@@ -236,8 +217,12 @@ def _contradictions(snapshot: Snapshot, name: str, spec: dict[str, Any]) -> Iter
 
 def _observations(snapshot: Snapshot) -> list[str]:
     """Return sentences about what else the box says, for a comment and for the operator."""
-    host = snapshot.host
+    from ..rules.context import Case
+
+    host, hypervisor = snapshot.host, Case(snapshot).hypervisor
     lines = [_gpus(snapshot)]
+    if hypervisor:
+        lines.append(f"virtual machine: {plain(hypervisor)}; its profile leaves to its host what only that can set")
     if host is None:
         return lines
     kernel = host.kernel.release.value or ""
@@ -249,8 +234,6 @@ def _observations(snapshot: Snapshot) -> list[str]:
         lines.append(f"driver: {plain(host.driver.version.value)}"
                     + (f", {host.driver.flavour.value} modules" if host.driver.flavour.value else ""))
     lines.append(f"container engine: {_engines(host)}")
-    if snapshot.guest.value:
-        lines.append(f"virtual machine: {plain(snapshot.guest.value)}")
     return lines
 
 
@@ -265,7 +248,7 @@ def _gpus(snapshot: Snapshot) -> str:
     if topology.devices:
         return f"GPUs: {len(topology.devices)}{shown}"
     tree = "no PCI tree is given" if topology.accelerators.value is None else "0 in the PCI tree"
-    count, source, _ = _counted(snapshot)
+    count, source, _ = counted(snapshot)
     if not count:
         return f"GPUs: {tree}" + (", and no text counts them whole" if topology.accelerators.value is None else "")
     return f"GPUs: {tree}; {source} names {count}{shown or ', but not which boards'}: add sudo lspci -nnvvv"

@@ -68,11 +68,19 @@ def _check_guess(context: click.Context, error: click.NoSuchOption) -> None:
         raise UsageError(f"`{verb}` has no option {error.option_name[:60]}; `{verb} --help` lists them", Misuse.NO_SUCH)
 
 
+def _words(value: object) -> tuple[str, ...]:
+    """Return the words that were given for one argument."""
+    given = value if isinstance(value, tuple) else (value,)
+    return tuple(each for each in given if isinstance(each, str))
+
+
 def check_options(context: click.Context, command: click.Command | None, arguments: list[str]) -> None:
-    """Refuse an option with one value that is given twice, or that takes the next option for its value. ``arguments``:
-    those of ``command``; of a group, those of its verb. UsageError names the option."""
+    """Refuse an option with one value that is given twice, or that takes the next option for its value, and a word that
+    is empty. ``arguments``: those of ``command``; of a group, those of its verb. UsageError names the option."""
     arguments = list(arguments)
+    path = f"{context.command_path} {command.name if command else ''}"
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
+        path += f" {arguments[0]}"
         command = command.get_command(context, arguments.pop(0))
     if command is None:
         return
@@ -100,6 +108,10 @@ def check_options(context: click.Context, command: click.Command | None, argumen
             name = max(option.opts, key=len)
             raise UsageError(f"{name} is empty; expected {name} {(option.metavar or '').strip('[]')}, or leave it out",
                              Misuse.MALFORMED)
+        if isinstance(option, click.Argument) and not all(each.strip() for each in _words(value)):
+            wanted = option.metavar or (option.name or "").upper()
+            raise UsageError(f"an empty word stands where `{path}` expects {wanted}; what that may be: {path} --help",
+                             Misuse.LEFT_OUT)
     for option, count in Counter(order).items():
         if count > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count):
             name = max(option.opts, key=len)

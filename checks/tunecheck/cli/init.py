@@ -38,7 +38,8 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
 
     HOST is reached over ssh, through Ansible; without HOST and --from it is this machine. The box is only read. Every
     line that could not be known is marked CHANGE."""
-    from ..app.draft import drafted, no_gpu
+    from ..app.draft import drafted
+    from ..app.draft_counts import no_gpu
     from ..app.draft_files import Login, files
 
     if target is not None and source is not None:

@@ -180,7 +180,7 @@ def explain(name: tuple[str, ...], markdown: bool) -> None:
     from ..report.check_pages import asked_for, page, summary
 
     if not name:
-        from ..report.terms import NAMES
+        from ..report.words.terms import NAMES
 
         raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}",
                          Misuse.LEFT_OUT)

@@ -97,12 +97,16 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
         raise UsageError("--from and --live exclude each other; drop one of them", Misuse.DOES_NOT_BELONG)
     box = _box(source) if source is not None or live else None
     outcomes: list[str] = []
+    if box is not None:
+        from ..recipes.fit import shown
+
+        click.echo(f"judged for a box with {shown(box)}")
     for name in which or names():
         found = load(name, lock_file)
         verdicts = judge(found.frozen, box)
         if engine is not None:
             verdicts += _asked(found, engine)
-        _print(found, verdicts)
+        _print(found, verdicts, box is not None)
         outcomes += [each.outcome for each in verdicts]
     raise SystemExit(1 if "reject" in outcomes else 3 if "unknown" in outcomes else 0)
 
@@ -126,12 +130,16 @@ def _box(source: str | None) -> Box:
     return box_of(look("preflight", None, source)[1])
 
 
-def _print(found: Loaded, verdicts: Sequence[Verdict]) -> None:
+def _print(found: Loaded, verdicts: Sequence[Verdict], with_box: bool = False) -> None:
+    from ..recipes.fit import fit
     from ..report.style import style_for, wrap
 
     width = style_for(sys.stdout).width if sys.stdout.isatty() else 0
     worst = next((word for word in _ORDER if any(each.outcome == word for each in verdicts)), "ok")
     click.echo(f"{found.source.id}: {worst}")
+    if with_box and (has := fit(found.frozen, verdicts)):
+        text = f"  {'fits':<10} this box has what the recipe requires: {has}"
+        click.echo("\n".join(wrap(text, width, hang=11)) if width else text)
     for each in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.outcome)):
         if not width:       # in a pipe one line each
             click.echo(f"  {each.outcome:<10} {each.message}")

@@ -12,9 +12,9 @@ from ..parsers.containers.variable_words import VARIABLES, variable_of
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
-from .fleet_words import EVENT_WORDS
 from .sentences import check_of_sentence
-from .terms import NAMES, numbered, term
+from .words.fleet_words import EVENT_WORDS
+from .words.terms import NAMES, numbered, term
 
 __all__ = ["asked_for", "page", "summary"]
 
@@ -37,6 +37,12 @@ def _near(check: str, ids: list[str]) -> list[str]:
     begin = check.removesuffix("s") if len(check) > 4 else check      # links
     holding = sorted((name for name in ids if f"-{begin}" in f"-{name}"), key=lambda name: not name.startswith(check))
     return holding[:3] if len(check) > 2 and holding else nearest(check, ids, 3, 0.75)
+
+
+def _alike(name: str) -> list[str]:
+    """Return the words that look like ``name``, whatever its case."""
+    spelled = {word.upper(): word for word in (*VARIABLES, *NAMES)}
+    return [spelled[word] for word in nearest(name.upper(), spelled, 3, 0.65)]
 
 
 def _naming(word: str) -> list[str]:
@@ -110,7 +116,7 @@ def page(check: str) -> str:
             return page(words[0])
         near = [f'"{word}"' for word in numbered(check)] or _near(check.lower().replace("_", "-"), ids) or \
             [word for word in NAMES if len(check) > 2 and word.upper().startswith(check.upper())][:3] or \
-            nearest(check.upper(), (*NAMES, *VARIABLES), 3, 0.65)
+            _alike(check)
         naming = _naming(" ".join(check.split())) if not near else []
         hint = did_you_mean(near) if near else \
             f"these pages say it: {', '.join(naming[:5])}" if naming else \

@@ -44,14 +44,20 @@ class Case:
         return self.snapshot.host
 
     @cached_property
-    def guest(self) -> bool:
-        """Whether this is known to be a virtual machine, whose firmware, slots and ACS are its host's. A machine whose
-        accelerators are all emulated (the lab's stand-ins) does not count as one, as it has no other ports than its
-        own. Where nothing names a hypervisor, a port that only QEMU makes up tells it."""
+    def hypervisor(self) -> str:
+        """What tells that this is a virtual machine, whose firmware, slots and ACS are its host's: the hypervisor's
+        name, or a PCI port that only QEMU makes up; "" where nothing does. A machine whose accelerators are all
+        emulated (the lab's stand-ins) does not count as one, as it has no other ports than its own."""
         topology = self.snapshot.topology
-        virtual = self.snapshot.guest.value or any(port.ids == QEMU_PORT for port in topology.bridges.values())
-        return bool(virtual) and (
-            not topology.devices or any(device.ids.startswith("10de:") for device in topology.devices))
+        if topology.devices and not any(device.ids.startswith("10de:") for device in topology.devices):
+            return ""
+        made_up = any(port.ids == QEMU_PORT for port in topology.bridges.values())
+        return self.snapshot.guest.value or (f"QEMU, by its PCI ports ({QEMU_PORT})" if made_up else "")
+
+    @property
+    def guest(self) -> bool:
+        """Whether this is known to be a virtual machine."""
+        return bool(self.hypervisor)
 
     @cached_property
     def open_trial(self) -> bool:

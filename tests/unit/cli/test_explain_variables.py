@@ -11,7 +11,7 @@ from tests.unit.cli.carried import ROOT
 from tunecheck.errors import UsageError
 from tunecheck.parsers.containers.variable_words import VARIABLES, variable_of
 from tunecheck.report.check_pages import asked_for, page
-from tunecheck.report.terms import term
+from tunecheck.report.words.terms import term
 from tunecheck.rules.index import BY_ID
 
 _NAMES = re.compile(r"(?<![A-Za-z0-9_])((?:NCCL|CUDA|VLLM|SGLANG|PYTORCH|OMP|HF|SAFETENSORS|TUNECHECK|ANSIBLE|DOCKER"

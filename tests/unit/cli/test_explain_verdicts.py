@@ -13,8 +13,8 @@ from tunecheck.errors import UsageError
 from tunecheck.model.finding import OUTCOMES
 from tunecheck.recipes.model import Expected, Source
 from tunecheck.report.check_pages import page
-from tunecheck.report.terms import term
 from tunecheck.report.text_parts import _COUNTED
+from tunecheck.report.words.terms import term
 from tunecheck.rules.codes import COMMON
 from tunecheck.rules.index import CHECKS
 

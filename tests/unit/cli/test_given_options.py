@@ -14,7 +14,7 @@ from tunecheck.cli.main import cli
 from tunecheck.errors import Misuse, UsageError
 
 
-def _options() -> list[tuple[tuple[str, ...], click.Option]]:
+def _parameters() -> list[tuple[tuple[str, ...], click.Parameter]]:
     context, found = click.Context(cli), []
     for verb in cli.list_commands(context):
         command = cli.get_command(context, verb)
@@ -25,11 +25,12 @@ def _options() -> list[tuple[tuple[str, ...], click.Option]]:
         for names in below:
             last = command.get_command(context, names[1]) if isinstance(command, click.Group) else command
             assert last is not None
-            found += [(names, each) for each in last.params if isinstance(each, click.Option)]
+            found += [(names, each) for each in last.params]
     return found
 
 
-OPTIONS = _options()
+OPTIONS = [(names, each) for names, each in _parameters() if isinstance(each, click.Option)]
+WORDED = sorted({names for names, each in _parameters() if isinstance(each, click.Argument)})
 
 
 @pytest.mark.parametrize(("names", "option"), OPTIONS,
@@ -124,6 +125,15 @@ def test_an_empty_place_is_refused_and_named(names: tuple[str, ...], option: cli
     done = CliRunner().invoke(cli, [*names, f"{name}="])
     assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.MALFORMED
     assert f"{name} is empty; expected {name} " in str(done.exception)
+
+
+@pytest.mark.parametrize("word", ["", "  "])
+@pytest.mark.parametrize("names", WORDED, ids=" ".join)
+def test_an_empty_word_is_refused_by_every_verb(names: tuple[str, ...], word: str) -> None:
+    """As a variable of a script that holds nothing: "$CHECK"."""
+    done = CliRunner().invoke(cli, [*names, word], prog_name="tunecheck")
+    assert isinstance(done.exception, UsageError) and done.exception.flaw is Misuse.LEFT_OUT
+    assert f"`tunecheck {' '.join(names)}`" in str(done.exception) and done.stdout == ""
 
 
 def test_several_files_behind_from_are_all_named(tmp_path: Path) -> None:

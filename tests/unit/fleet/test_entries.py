@@ -10,7 +10,7 @@ import pytest
 from tests.unit.fleet.reports import cause, since
 
 from tunecheck.report.check_pages import asked_for, page
-from tunecheck.report.terms import term
+from tunecheck.report.words.terms import term
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.events.folds import FOLDS, SOURCES

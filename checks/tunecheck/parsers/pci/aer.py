@@ -10,6 +10,7 @@ from dataclasses import field, replace
 
 from ...util.at_first_use import dataclass, regex
 from ..text.log_lines import Line
+from .aer_names import CORRECTABLE, UNCORRECTABLE
 from .osc import Negotiations
 
 __all__ = ["PcieError", "PcieErrors"]
@@ -31,12 +32,9 @@ _SLOT = regex(r"pciehp: Slot\([^)\n]{1,40}\): (Link Down|Card not present|Link U
 _CPER = regex(r"\{\d+\}\[Hardware Error\]: *(?:Error \d+, type|event severity|device_id): (\S+)")
 _CPER_WORDS = {"corrected": "correctable", "recoverable": "non-fatal", "fatal": "fatal"}
 
-#: Bits of the AER status registers (PCIe Base Specification), in the kernel's spelling.
-_CORRECTABLE = {0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout", 13: "NonFatalErr",
-                14: "CorrIntErr", 15: "HeaderOF"}
-_UNCORRECTABLE = {4: "DLP", 5: "SDES", 12: "TLP", 13: "FCP", 14: "CmpltTO", 15: "CmpltAbrt", 16: "UnxCmplt", 17: "RxOF",
-                  18: "MalfTLP", 19: "ECRC", 20: "UnsupReq", 21: "ACSViol", 22: "UncorrIntErr", 23: "BlockedTLP",
-                  24: "AtomicOpBlocked", 25: "TLPBlockedErr", 26: "PoisonTLPBlocked"}
+#: Name of each bit of the AER status registers, in the kernel's spelling.
+_CORRECTABLE = {error.bit: error.name for error in CORRECTABLE}
+_UNCORRECTABLE = {error.bit: error.name for error in UNCORRECTABLE}
 
 #: One error of a message, by the number of its bit: "   [ 6] BadTLP   (First)".
 _BIT = regex(r"\s*\[ ?(\d{1,2})\] [A-Za-z]")

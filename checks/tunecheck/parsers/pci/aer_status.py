@@ -10,18 +10,15 @@ from typing import Dict, Tuple
 
 from ...model.absence import Absence
 from ...util.at_first_use import regex
+from .aer_names import CORRECTABLE, UNCORRECTABLE
 from .config_space import ConfigUnreadable, NotGiven, config_is_all_ones, find_capability, find_extended
 
 __all__ = ["NAMES", "NOT_GIVEN", "latched", "read_status", "status_bytes"]
 
 NAMES: Dict[str, Dict[str, int]] = {
     "DevSta": {"CorrErr": 0, "NonFatalErr": 1, "FatalErr": 2},
-    "UESta": {"DLP": 4, "SDES": 5, "TLP": 12, "FCP": 13, "CmpltTO": 14, "CmpltAbrt": 15, "UnxCmplt": 16, "RxOF": 17,
-              "MalfTLP": 18, "ECRC": 19, "UnsupReq": 20, "ACSViol": 21, "UncorrIntErr": 22, "BlockedTLP": 23,
-              "AtomicOpBlocked": 24, "TLPBlockedErr": 25, "PoisonTLPBlocked": 26, "DMWrReqBlocked": 27, "IDECheck": 28,
-              "MisIDETLP": 29, "PCRC_CHECK": 30, "TLPXlatBlocked": 31},
-    "CESta": {"RxErr": 0, "BadTLP": 6, "BadDLLP": 7, "Rollover": 8, "Timeout": 12, "AdvNonFatalErr": 13,
-              "CorrIntErr": 14, "HeaderOF": 15},
+    "UESta": {error.in_lspci: error.bit for error in UNCORRECTABLE},
+    "CESta": {error.in_lspci: error.bit for error in CORRECTABLE},
 }
 #: What every lspci prints; the names behind them came with pciutils 3.13 (2024), and with them the second line.
 _ALWAYS = {"DevSta": ("CorrErr", "NonFatalErr", "FatalErr"), "UESta": tuple(NAMES["UESta"])[:12],

@@ -94,9 +94,11 @@ def workstation_blackwell(recipe: Recipe) -> bool:
 
 
 def names(box: Box) -> str:
-    """Return the boards of a box as text: ``2 x NVIDIA RTX PRO 6000 (12.0)``."""
+    """Return the boards of a box as text: ``2 x NVIDIA RTX PRO 6000 (12.0)``; where they are not known, why."""
+    if box.boards.value is None:
+        return box.boards.why()
     counted: dict[str, int] = {}
-    for board in box.boards.value or ():
-        shown = f"{board.name} ({board.sm or 'capability unknown'})"
+    for board in box.boards.value:
+        shown = f"{board.name or 'GPU of a model that is not told'} ({board.sm or 'capability unknown'})"
         counted[shown] = counted.get(shown, 0) + 1
     return ", ".join(f"{count} x {name}" for name, count in counted.items()) or "no GPUs"

@@ -12,13 +12,13 @@ from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
 from ...util.text import some
-from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD
+from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..nvidia.nvlinks import faults
 from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
 from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of, refused_by_name
 
-__all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "undeclared"]
+__all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "unasked", "undeclared"]
 
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
 #: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
@@ -106,8 +106,9 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     far = list(undeclared(case, check, words, len(table.labels), f" in {table.source}", table.source))
     yield from far
     if not far:
-        text, code, outcome = f"found in {table.source}: {seen}", NOT_DECLARED, "skip"
-        text = f"{text}; {COSTS['']}" if "" in words else f"{_asked(case)}; {text}"
+        (code, why), outcome = unasked(case), "skip"
+        text = f"found in {table.source}: {seen}"
+        text = f"{text}; {COSTS['']}" if "" in words else f"{why}; {text}"
         if "" in words:
             code, outcome = "relation-unknown", "unknown"
         yield Finding(check, code, "pairs", outcome, "effective", text, seen, "", (table.source,))
@@ -117,8 +118,8 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
                source: str) -> Iterator[Finding]:
     """Yield findings about pairs that are known to be slow, where no specification says how close the GPUs are meant to
     be. It serves the driver's table and the PCI tree alike. ``words``: the pairs of each relation, by the numbers of
-    their GPUs."""
-    if case.frozen is not None:
+    their GPUs. The tree of a virtual machine is made up, so neither it nor a table made of it tells of a slow way."""
+    if case.frozen is not None or case.guest:
         return
     total = sum(map(len, words.values()))
     for word, pairs in words.items():
@@ -130,8 +131,18 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
                           "PIX, PXB or NVLink between GPUs that work on one model", (source,), _advice(gpus, words))
 
 
-def _asked(case: Case) -> str:
-    return "the spec asks for no relation" if case.frozen else "no spec given"
+def unasked(case: Case, nvlink: bool = False) -> tuple[str, str]:
+    """Return the code and the reason of a finding that judges no relation: nobody asked for one, and undeclared() told
+    of no slow way. ``nvlink``: the boards have NVLinks, and the tree shows PCIe alone."""
+    if case.frozen is not None:
+        return NOT_DECLARED, "the spec asks for no relation"
+    if case.guest:
+        return VIRTUAL_PORTS, ("not judged: this is a virtual machine, and its hypervisor made this PCI tree up; what "
+                               "a transfer reaches, sudo tunecheck p2p measures")
+    if nvlink:
+        return "nvlink-not-in-tree", ("not judged: these boards have NVLinks, and the PCI tree does not show which way "
+                                      "their traffic goes (fabric-state)")
+    return NOT_DECLARED, "no spec asks for a relation, and no way is known to go through the CPU"
 
 
 def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:

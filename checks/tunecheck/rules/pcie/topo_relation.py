@@ -11,10 +11,10 @@ from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.topology import RELATIONS, within
 from ...spec.boards import board
 from ..check import TOPO, Check, Family, Heading
-from ..codes import MAYBE_ACCELERATOR, NO_PAIR, NOT_DECLARED
+from ..codes import MAYBE_ACCELERATOR, NO_PAIR
 from ..context import Case
 from ..nvidia.posted_gpus import given_names
-from .smi_table import absent_table, relations, undeclared
+from .smi_table import absent_table, relations, unasked, undeclared
 
 CHECK = Check(
     "topo-relation", "every pair of accelerators is as close as declared",
@@ -29,6 +29,8 @@ CODES = {
     "relation-unknown": "How close a pair is cannot be read.",
     "tree-not-given": "By the driver's table no pair is farther apart than declared; the PCI tree itself is not given.",
     "nvlink-lost": "GPUs that are always joined by NVLink are not; `fabric-state` says more.",
+    "nvlink-not-in-tree": "No specification asks for a relation, and the boards have NVLinks: the PCI tree does not "
+                          "show which way their traffic goes.",
     "table-unread": "The driver's table of relations cannot be used.",
     "groups-unknown": "Which accelerators form a group is not known, because the relation of a pair is not.",
     "other-groups": "The accelerators form other groups than the specification declares.",
@@ -73,9 +75,9 @@ def judge(case: Case) -> Iterator[Finding]:
         far = list(undeclared(case, _ID, _words(case), len(case.snapshot.topology.devices), "", "/sys/bus/pci/devices"))
         yield from far
         if not far:
-            asked = "the spec asks for no relation" if case.frozen else "no spec given"
+            code, why = unasked(case, nvlink=any(_has_nvlinks(each.ids) for each in devices))
             seen = ", ".join(f"{pair.label} {pair.relation.value or '?'}" for pair in pairs)
-            yield Finding(_ID, NOT_DECLARED, "pairs", "skip", "effective", f"{asked}; found {seen}", seen)
+            yield Finding(_ID, code, "pairs", "skip", "effective", f"{why}; found {seen}", seen)
     else:
         expected = f"{wanted} or closer ({' < '.join(RELATIONS)})"
         good = yield from _each(pairs, wanted, expected, _MOVE)
@@ -92,10 +94,15 @@ def _words(case: Case) -> dict[str, list[tuple[int, int]]]:
     pairs: dict[str, list[tuple[int, int]]] = {}
     for path in paths(case.snapshot):
         ends = [case.snapshot.topology.devices[number] for number in (path.pair.a, path.pair.b)]
-        linked = any((known := board(end.ids)) is not None and known.p2p == "nvlink" for end in ends)
+        linked = any(_has_nvlinks(end.ids) for end in ends)
         word = "NV" if path.latency_class == "nvlink" else "" if linked or case.guest else path.pair.relation.value
         pairs.setdefault(word or "", []).append((path.pair.a, path.pair.b))
     return pairs
+
+
+def _has_nvlinks(ids: str) -> bool:
+    known = board(ids)
+    return known is not None and known.p2p == "nvlink"
 
 
 def _each(pairs: tuple[Pair, ...], wanted: str, expected: str, move: Remedy) -> Generator[Finding, None, int]:

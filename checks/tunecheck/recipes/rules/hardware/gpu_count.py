@@ -13,6 +13,9 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
     if box.boards.value is None:
         return Unknown(f"the GPUs cannot be counted ({box.boards.why()})")
     if len(box.boards.value) < recipe.requires.gpus:
+        if box.more:
+            return Unknown(f"the recipe needs {recipe.requires.gpus} GPUs; {len(box.boards.value)} are told of this "
+                           "box, and there may be more")
         return f"the recipe needs {recipe.requires.gpus} GPUs, this box has {len(box.boards.value)}"
     return None
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from .driver_words import DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NVML_ERRORS, by_pattern
 from .fleet_words import EVENT_WORDS, FLEET_WORDS, event_name
+from .meaning import Meaning, meanings_of, page_of, spellings
+from .pcie_words import DEVICE_STATUS_WORDS, PCIE_ERRORS, PCIE_WORDS
 
 __all__ = ["NAMES", "numbered", "term"]
 
@@ -17,9 +20,9 @@ _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3,
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 #: Another way to write a term.
-_ALSO = {"BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
-         "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE", "FIRMWARE CHANGE": "FIRMWARE",
-         "A RELOAD": "RELOAD", "A REBOOT": "REBOOT",
+_ALSO = {"SMS": "SM", "NVLINKS": "NVLINK", "NVLINK5": "NVLINK", "BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL",
+         "ROOT COMPLEX": "HOST BRIDGE", "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE",
+         "FIRMWARE CHANGE": "FIRMWARE", "A RELOAD": "RELOAD", "A REBOOT": "REBOOT",
          # As reports, the README and sentences inflect a verdict.
          "WEDGED": "WEDGE", "WEDGES": "WEDGE", "HUNG": "HANG", "HANGS": "HANG", "STALL": "STALLED", "PASSED": "PASS",
          "PASSES": "PASS", "FAILED": "FAIL", "FAILS": "FAIL", "FAILURE": "FAIL", "WARNS": "WARN", "WARNED": "WARN",
@@ -29,8 +32,8 @@ _TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: ")
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 _IS_SO = ("In the fleet's report it says what putting a value back takes. What changed is in effect already: no change "
           "waits for it.")
-#: Term -> (in words, what to do or to know, the check to read on).
-_TERMS = {
+#: Term -> (in words, what to do or to know, the check to read on). Small letters in a term are its own spelling.
+_TERMS: dict[str, tuple[str, str, str]] = {
     "PIX": ("at most one PCIe switch lies between two GPUs: the shortest way over PCIe",
             "With ACS redirect off their traffic never leaves the switch.", "topo-relation"),
     "PXB": ("several PCIe switches lie between two GPUs, and no CPU",
@@ -48,8 +51,6 @@ _TERMS = {
     "ACS": ("Access Control Services: rights that a PCIe port enforces between the devices below it",
             "Its redirect bits send traffic between two GPUs up to the CPU and back. Virtual machines need that, a "
             "bare-metal inference box does not.", "acs-redirect"),
-    "REQREDIR": ("ACS bit: requests between two devices of one switch are sent up to the CPU", "", "acs-redirect"),
-    "CMPLTREDIR": ("ACS bit: answers between two devices of one switch are sent up to the CPU", "", "acs-redirect"),
     "P2P": ("peer-to-peer: a GPU reads and writes another GPU's memory directly",
             "Without it data is copied through the host's memory.", "p2p-capability"),
     "BAR1": ("the window through which other devices reach a GPU's memory",
@@ -59,14 +60,11 @@ _TERMS = {
               "iommu-mode"),
     "AER": ("Advanced Error Reporting: how PCIe devices report errors of their links",
             "Correctable errors in number point to a riser, a cable or a slot.", "aer-events"),
-    "XID": ("the NVIDIA driver's word for an error in the kernel log, with a number",
+    "Xid": ("the NVIDIA driver's word for an error in the kernel log, with a number",
             'What one number means: tunecheck explain "Xid 79".', "xid"),
-    "SXID": ("the NVIDIA driver's word for an error of an NVSwitch in the kernel log, with a number, as Xid is for a "
+    "SXid": ("the NVIDIA driver's word for an error of an NVSwitch in the kernel log, with a number, as Xid is for a "
              "GPU", "The line says whether it is fatal. Look up the number in appendix D of NVIDIA's Fabric "
              "Manager user guide (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide).", "sxid"),
-    "SRCVALID": ("ACS bit: a port checks the sender's bus number", "It does not slow peer-to-peer.", "acs-redirect"),
-    "UPSTREAMFWD": ("ACS bit: what comes from above and goes back up is forwarded", "It does not slow peer-to-peer.",
-                    "acs-redirect"),
     "HAIRPIN": ("traffic between two GPUs of one switch that goes up to the CPU and back down",
                 "It shares the switch's uplink in both directions. ACS redirect is the usual cause.", "acs-redirect"),
     "IVRS": ("AMD's firmware table that describes the IOMMU", "With it the Linux kernel turns ACS on.", "iommu-trap"),
@@ -77,18 +75,18 @@ _TERMS = {
     "DPC": ("Downstream Port Containment: a PCIe port that switches its link off after a fatal error",
             "", "aer-events"),
     "ATS": ("Address Translation Services: a device keeps translated addresses itself", "", "acs-redirect"),
-    "PCIE": ("PCI Express: the links between CPU, switches and GPUs; Gen5 x16 carries up to 57.6 GB/s of data one way",
+    "PCIe": ("PCI Express: the links between CPU, switches and GPUs; Gen5 x16 carries up to 57.6 GB/s of data one way",
              "", "link-speed"),
     "SHM": ("NCCL's way through the host's shared memory, taken where peer-to-peer is not allowed",
             "It is slower than peer-to-peer.", "nccl-transport"),
     "NCCL": ("NVIDIA's library for collectives such as all-reduce, which engines use between GPUs",
              "", "allreduce-nccl"),
-    "X2APIC": ("the interrupt mode that CPUs beyond 255 threads need, and that needs a working IOMMU", "", "cpu-lost"),
+    "x2APIC": ("the interrupt mode that CPUs beyond 255 threads need, and that needs a working IOMMU", "", "cpu-lost"),
     "VFIO": ("vfio-pci hands a device to a virtual machine",
              "NVIDIA's driver cannot use it meanwhile.", "driver-bound"),
     "MIG": ("Multi-Instance GPU: one GPU cut into several", "No peer-to-peer between the pieces.", "gpu-mig"),
     "ECC": ("error correction of a GPU's memory", "", "gpu-ecc"),
-    "RMINITADAPTER": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
+    "RmInitAdapter": ("the driver could not start a GPU; the numbers behind it say at which step", "", "gpu-start"),
     "WEDGE": ("a GPU or an engine that hangs: it looks busy and nothing comes out any more",
               "Only a new process with a deadline shows whether the GPU can still be used.", "gpu-ghost"),
     "HANG": ("a trial, a process or a GPU does not come to an end, and nothing says why",
@@ -96,9 +94,9 @@ _TERMS = {
              "the GPUs recovered or are wedged (tunecheck explain wedge).", "trial-hang"),
     "STALLED": ("a verdict of tunecheck watch: requests run, and no counter of the engine moves any more",
                 "Or the engine does not answer. The line says which, and who holds the others up.", "gpu-ghost"),
-    "PCI=NOACS": ("a word for the kernel command line that stock kernels do not know",
+    "pci=noacs": ("a word for the kernel command line that stock kernels do not know",
                   "They reject it and change nothing. pci=disable_acs_redir= does what is meant.", "cmdline-rejected"),
-    "IOMMU=PT": ("the IOMMU stays on, and the host's own devices pass untranslated", "", "iommu-mode"),
+    "iommu=pt": ("the IOMMU stays on, and the host's own devices pass untranslated", "", "iommu-mode"),
     "SPEC": ("the desired state of a box, as box_spec in the inventory declares it", "See it: tunecheck spec show -i "
              "INVENTORY.", "spec-present"),
     "PROFILE": ("what is usual for one kind of box; box_spec.profile names it, and every field of it can be set "
@@ -141,7 +139,7 @@ _TERMS = {
              "What was seen stands behind it: -v shows the lines.", ""),
     "PF FLR": ("a reset of a GPU through its PCIe function, the remedy that NVIDIA's driver names in an Xid 154",
                "Stop what uses the GPU, then: sudo nvidia-smi --gpu-reset -i ADDRESS.", "gpu-recovery"),
-    "NVLINK": ("NVIDIA's own links between GPUs, beside PCIe", "nvidia-smi topo -m writes NV# for such a pair.",
+    "NVLink": ("NVIDIA's own links between GPUs, beside PCIe", "nvidia-smi topo -m writes NV# for such a pair.",
                "topo-relation"),
     "NUMA": ("memory and PCIe slots are near to one CPU and far from another; a NUMA node is what is near",
              "The driver and its process belong to the node of their GPU.", "numa-nodes"),
@@ -170,11 +168,11 @@ _TERMS = {
     "OOM": ("out of memory; in the kernel log the kernel ended a process because the host's memory was used up",
             "In the log of an engine it is the GPU's memory (CUDA out of memory): engine-decisions.",
             "host-memory"),
-    "REBAR": ("Resizable BAR: the GPU's window can be as large as its memory; BAR1 shows how large it is",
+    "ReBAR": ("Resizable BAR: the GPU's window can be as large as its memory; BAR1 shows how large it is",
               "It is switched on in the BIOS, beside Above 4G Decoding.", "bar1-size"),
     "MCE": ("machine check exception: the processor reports an error of itself, of memory or of a bus", "",
             "host-memory"),
-    "NVSWITCH": ("NVIDIA's switch of NVLink, by which all GPUs of an HGX box reach each other at full speed",
+    "NVSwitch": ("NVIDIA's switch of NVLink, by which all GPUs of an HGX box reach each other at full speed",
                  "It needs the service nvidia-fabricmanager.", "fabric-state"),
     "HGX": ("NVIDIA's board with 8 GPUs as modules (SXM), joined by NVLink and NVSwitches",
             "Its pairs do not use PCIe, so the settings of PCIe boxes are not for it.", "fabric-state"),
@@ -208,10 +206,12 @@ _TERMS = {
     "SKIP": ("a verdict: the check does not apply to this box, or nothing asks for it", "-v shows the reason.", ""),
     "WARN": ("a verdict: the box works, and something costs speed, or may cost it later", "", ""),
     "FAIL": ("a verdict: the box is not what it should be", "The finding names the way to mend it.", ""),
-    **FLEET_WORDS,
 }
+#: Everything that gives a word a meaning, in the order of the meanings on its page.
+_SOURCES = (_TERMS, PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS, DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NVML_ERRORS,
+            FLEET_WORDS)
 #: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
-NAMES = (*_TERMS, *(name for name in EVENT_WORDS if " " in name), *_LETTERS, "NV#", "Xid N")
+NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), *_LETTERS, "NV#", "Xid N")
 
 
 def term(name: str) -> str | None:
@@ -223,7 +223,7 @@ def term(name: str) -> str | None:
     upper = next((upper[len(lead):] for lead in _TAKES if upper.startswith(lead)), upper)
     upper = event_name(_ALSO.get(upper, upper))
     if number := _SXID.fullmatch(upper):
-        return _page(f"SXid {number[1]}", *_TERMS["SXID"])
+        return _page(f"SXid {number[1]}", *_TERMS["SXid"])
     if upper in _RECOVERY:
         return _recovery(name, _RECOVERY[upper])
     if upper in _LETTERS:
@@ -232,25 +232,28 @@ def term(name: str) -> str | None:
         links = "several" if number[1] == "#" else number[1]
         return _page(upper, f"two GPUs are joined by {links} NVLink connections", "Their traffic does not use PCIe.",
                      "topo-relation")
-    if known := _TERMS.get(upper) or EVENT_WORDS.get(upper):
-        return _page(name, *known)
+    if known := meanings_of(upper, _SOURCES):
+        return page_of(name, known)
+    if upper in EVENT_WORDS:
+        return _page(name, *EVENT_WORDS[upper])
+    if pattern := by_pattern(name):
+        return _page(pattern[0], *pattern[1])
     return None
 
 
 def numbered(name: str) -> list[str]:
     """Return what a bare number may be the number of: "Xid 79" for 79; empty for a number that is no Xid."""
-    from ..parsers.nvidia.xid_catalog import CATALOG
+    from ...parsers.nvidia.xid_catalog import CATALOG
 
     return [f"Xid {int(name)}"] if name.isascii() and name.isdigit() and int(name) in CATALOG else []
 
 
 def _page(name: str, words: str, more: str, check: str) -> str:
-    read_on = f"\n\nRead on: `tunecheck explain {check}`" if check else ""
-    return f"# {name}: {words}\n\n{more}".rstrip() + f"{read_on}\n"
+    return page_of(name, [Meaning(words, more, check)])
 
 
 def _letter(word: str) -> str:
-    from ..rules.pcie.p2p_letters import letter_meaning
+    from ...rules.pcie.p2p_letters import letter_meaning
 
     more = "U stands for unknown: whether peer-to-peer works, a transfer shows (tunecheck p2p)." if word == "U" else ""
     return _page(word, f"what nvidia-smi topo -p2p and NVML say of two GPUs: {letter_meaning(word)}", more,
@@ -258,7 +261,7 @@ def _letter(word: str) -> str:
 
 
 def _recovery(name: str, number: int) -> str:
-    from ..parsers.nvidia.xid_catalog import RECOVERY
+    from ...parsers.nvidia.xid_catalog import RECOVERY
 
     action = _typed(RECOVERY[number].action)
     return _page(name, f"what NVIDIA's driver asks for in an Xid 154, as number {number}",
@@ -266,7 +269,7 @@ def _recovery(name: str, number: int) -> str:
 
 
 def _xid(number: int) -> str:
-    from ..parsers.nvidia.xid_catalog import CATALOG, RECOVERY, advice
+    from ...parsers.nvidia.xid_catalog import CATALOG, RECOVERY, advice
 
     found = advice(number, "")
     what = found.meaning if number in CATALOG else "not in tunecheck's table of Xids"
@@ -285,7 +288,7 @@ def _xid(number: int) -> str:
 
 def _by_severity(number: int) -> str:
     """Return what to do about an Xid whose text says how bad it is."""
-    from ..parsers.nvidia.xid_catalog import advice
+    from ...parsers.nvidia.xid_catalog import advice
 
     ways = (("Fatal", "the GPU cannot serve before it is reset"), ("Nonfatal", "the GPU itself can go on"))
     return "\n".join(f"- Where its text says {word}, {weight}: {_typed(advice(number, word).action)}."
