@@ -75,7 +75,7 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
         risky = (mode == "translated" and len(case.host.iommu) > 1
                  and case.spec.accelerators.kernel_driver != "vfio-pci")
         code, outcome = ("translated", "warn") if risky else (NOT_DECLARED, "skip")
-        danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
+        danger = "; peer writes under a translating IOMMU can be dropped without an error" if risky else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
         found = f"{described}{danger}, at {subject}; {asked}" if risky else f"{asked}; found {described} at {subject}"
