@@ -198,7 +198,8 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     fix = first.remedy.text if first.remedy else ""
     # The play is one line where the way by hand would not fit.
     play = first.remedy.play_text if first.remedy else ""
-    briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
+    by_hand = "; by hand: -v says how" if first.remedy and first.remedy.by_hand else ""
+    briefly = f"{label}: {play}{by_hand}" if play else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
     commands = (*commands_of(first), f"tunecheck explain {first.id}")

@@ -37,7 +37,7 @@ def sentence(row: Fold, style: Style, most: int) -> list[str]:
     meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
     for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
         if not meaning or (not subject and many == 1 and _names(lines, finding)):
-            continue        # the words of a code do not say what they are about
+            continue        # the words of a code alone do not say what they are about
         said = marked("warn", f"{front}: {meaning}{subject}", style)
         if len(said) <= most:
             return said
@@ -46,7 +46,7 @@ def sentence(row: Fold, style: Style, most: int) -> list[str]:
 
 def _names(lines: Sequence[str], finding: Finding) -> bool:
     """Whether the lines of a sentence that is cut name what it is about, and begin to say what is wrong with it."""
-    said = " ".join(line.strip() for line in lines).removesuffix(GOES_ON)
+    said = " ".join(line.strip() for line in lines).removesuffix(GOES_ON).partition(f"{finding.id}: ")[2]
     _, named, more = said.partition(finding.subject)
     return bool(finding.subject and named) and len(more.split()) >= _TELLS
 

@@ -16,6 +16,7 @@ from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, TRIAL_OPEN, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
+from ..remedies.acs_remedies import line_fix
 from .cmdline_rejected import rejection
 
 CHECK = Check(
@@ -29,8 +30,7 @@ CODES = {
     "reboot-pending": "The declared parameter is in the generated configuration and does not run.",
     "not-generated": "The declared parameter is configured, and the generated configuration lacks it.",
     "not-set": "The declared parameter does not run and is not configured.",
-    "not-running-config-unread": "The declared parameter is not on the running command line, and the boot configuration "
-                                 "was not read.",
+    "not-running-config-unread": "The declared parameter does not run, and the boot configuration was not read.",
 }
 _ID = CHECK.id
 
@@ -132,4 +132,4 @@ def _pass(token: str, text: str, *evidence: str) -> Finding:
 def _fail(case: Case, code: str, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
     expected = "running" if case.trial else "configured, generated and running"
     return Finding(_ID, code, token, "fail", layer, f"{token} {text}", "missing", expected, evidence,
-                   case.play("cmdline", True, by_hand=boot_remedies.add(token)))
+                   line_fix(case))

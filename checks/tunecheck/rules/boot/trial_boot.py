@@ -47,7 +47,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       "firmware and boot loader had no part in it, and no device was reset, so a register may hold "
                       "what the boot before it wrote (ACSCtl, for example)", "kexec", "a boot by the firmware",
                       (line.source,),
-                      Remedy("reboot once at a convenient time; every check then judges a boot by the firmware", (), True))
+                      Remedy("reboot once at a convenient time; every check then judges a boot by the firmware", (),
+                             True))
     fact = case.host.trial_ended
     if fact.value is None:
         yield Finding(_ID, UNREAD, "trial boot", "skip" if fact.absence in _ELSEWHERE else "unknown", "effective",

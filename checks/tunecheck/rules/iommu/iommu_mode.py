@@ -14,6 +14,7 @@ from ..check import Check, Family, Heading, Needs
 from ..codes import NO_ACCELERATOR, NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
+from ..remedies.acs_remedies import line_fix
 
 CHECK = Check(
     "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",
@@ -89,4 +90,5 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
                        evidence)
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,
+                   line_fix(case) if _BOOT.get(wanted) in boot_remedies.lacking(case) else
                    case.play("cmdline", True, by_hand=boot_remedies.add(_BOOT[wanted]) if wanted in _BOOT else None))
