@@ -15,13 +15,13 @@ from ..model.absence import Absence
 from ..model.finding import Finding, Remedy
 from ..rules.check import Family
 from ..rules.context import Case
-from ..rules.index import BY_ID, CHECKS
+from ..rules.index import CHECKS
 from ..rules.wedged import stuck_in_driver
-from ..util.at_first_use import regex
 from .grouping import Fold, folded, place, worst_first
 from .not_given import calm_of_texts, not_given
 from .one_screen.fit import LIMITS, LIST, SHORT_FIX, WHY_LINES, Entry, fit, of_checks
 from .one_screen.next_step import Step, next_step
+from .one_screen.sentence import sentence
 from .short_tables import short_tables
 from .sorts import Sorts, sort
 from .style import GOES_ON, Style, fix_lines, height, marked, safe, unbroken, wrap
@@ -44,7 +44,6 @@ __all__ = ["LINES", "screen"]
 LINES, _COLUMNS = 60, 80
 #: Tables of so many lines are short enough.
 _SMALL = 24
-_BRACKETS = regex(r" \([^()]*\)")
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
 #: Checks of what somebody measured, and how many of their passes are shown.
@@ -199,14 +198,15 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     fix = first.remedy.text if first.remedy else ""
     # The play is one line where the way by hand would not fit.
     play = first.remedy.play_text if first.remedy else ""
-    briefly = f"{label}: {play}; by hand: tunecheck explain {first.id}" if play else \
+    by_hand = "; by hand: -v says how" if first.remedy and first.remedy.by_hand else ""
+    briefly = f"{label}: {play}{by_hand}" if play else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
     commands = (*commands_of(first), f"tunecheck explain {first.id}")
     long = height(fix_lines(whole, style, commands), style.width) if fix and briefly != whole else 0
 
     def sentences(most: int) -> list[str]:
-        return [line for row in rows for line in _sentence(row, style, most)]
+        return [line for row in rows for line in sentence(row, style, most)]
 
     def why(most: int) -> list[str]:
         # Whoever reads a fix to its end wants to know why: beside a whole fix no sentence of one line is cut.
@@ -222,38 +222,6 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
         return entry    # its short fix is the play, or as long as the whole one
     fixed = fix_lines(whole, style, commands)
     return replace(entry, fixed=tuple([*sentences(text), *fixed] for text, _ in LIMITS))
-
-
-def _sentence(row: Fold, style: Style, most: int) -> list[str]:
-    """Return what is wrong, in at most so many lines (0: any number). What is warned of or unknown and would end in
-    " ..." is its first clause alone, which carries the outcome, or the words of its code, where these fit: a whole
-    sentence says more than the beginning of a longer one."""
-    finding, many = row.first, len(row.findings)
-    lines = marked(finding.outcome, finding_text(row, many), style, most)
-    if finding.outcome == "fail" or not most or len(marked(finding.outcome, finding_text(row, many), style)) <= most:
-        return lines
-    front = f"{finding.id}{f' ({many})' if many > 1 else ''}"
-    for clause in _clauses(row.text, finding.subject if many > 1 else ""):
-        said = marked(finding.outcome, f"{front}: {clause}", style)
-        if len(said) <= most:
-            return said
-    if finding.outcome != "warn":
-        return lines        # which value is not known stands in its own words alone
-    check = BY_ID.get(finding.id)
-    meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
-    for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
-        said = marked("warn", f"{front}: {meaning}{subject}", style)
-        if meaning and len(said) <= most:
-            return said
-    return lines
-
-
-def _clauses(text: str, subject: str) -> tuple[str, ...]:
-    """Return the first clause of a text; without what stands in brackets; and, of a row that is about several, without
-    the ``subject`` of the first, so the longest that fits is the one to take."""
-    first = text.partition("; ")[0]
-    bare = _BRACKETS.sub("", first)
-    return first, bare, first.removeprefix(f"{subject}: "), bare.removeprefix(f"{subject}: ")
 
 
 def _listed(findings: Sequence[Finding], text: str, fix: str, briefly: str, style: Style,

@@ -82,7 +82,7 @@ COMMON: Mapping[str, str] = {
     MEASURED_IN_PART: "The trial ran, and figures of some GPUs, pairs or directions are missing.",
     NO_PEER_ACCESS: "Pairs have no peer access, so they were not measured; `p2p-access` says more.",
     CONTROL_WRONG: "Copies through the host arrive wrong too, so nothing can be said about peer-to-peer.",
-    NO_COMPARISON: "It was measured, and no figure is known to compare it with.",
+    NO_COMPARISON: "A figure was measured, and none is known to compare it with.",
     WRONG_DATA: "Data did not arrive, or did not stay, as it was written.",
     NOTHING_TO_SERVE: "There is neither a GPU of NVIDIA's nor a container engine in the specification.",
     NO_TOOLKIT: "NVIDIA's container toolkit is not installed.",

@@ -9,8 +9,8 @@ from .codes import DEVICES_INCOMPLETE
 
 __all__ = ["only_of_a_part", "shown_by_a_part"]
 
-_GIVE_ALL = Remedy.typed("give it again, whole: all that `sudo lspci -nnvvv` prints on the box, from the first line to "
-                         "the last, not through grep or head")
+_GIVE_ALL = Remedy.typed("give the list again, whole: all that `sudo lspci -nnvvv` prints on the box, from the first "
+                         "line to the last, not through grep or head")
 
 
 def shown_by_a_part(finding: Finding, doubt: str) -> Finding:

@@ -18,6 +18,7 @@ from tunecheck.model.absence import Absence
 from tunecheck.model.finding import AS_ROOT, OUTCOMES, Finding, Remedy
 from tunecheck.report import screen
 from tunecheck.report.grouping import Fold
+from tunecheck.report.one_screen.sentence import sentence
 from tunecheck.report.style import Style, height
 from tunecheck.report.terminal import render
 from tunecheck.rules.check import Check
@@ -200,7 +201,7 @@ def _check_fixes(box: Box, lines: list[str]) -> None:
         if fix is not None:
             said = fix.partition(": ")[2]
             assert _bare(said) in whole or re.fullmatch(
-                r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+;? [^:;]+: tunecheck explain [\w-]+|"
+                r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+?(?:;? by hand: -v says how)?|"
                 r"(?:[^:;]+: )?sudo tunecheck \w+|"
                 # Behind a command on a line of its own, of one or of several joined by &&, no semicolon stands.
                 r"[^:;]+: [^;]+;? (?:\w+: [^;]+;? )?[^:;]+: sudo tunecheck record", said), (
@@ -280,9 +281,9 @@ def test_a_warning_that_does_not_fit_is_a_whole_sentence_where_its_code_has_one(
     """Whatever check and code: what is cut off has no shorter sentence that would fit."""
     for code, meaning in check.codes.items():
         found = replace(WRONG, id=check.id, code=code, text="it is odd in many words " * 9, remedy=None)
-        (line,) = screen._sentence(Fold(found.text, (found,)), Style(80), 1)
+        (line,) = sentence(Fold(found.text, (found,)), Style(80), 1)
         fits = len(f"WARN    {check.id}: {meaning.rstrip('.')}") <= 80
         assert line.endswith(" ...") is not fits, line
         assert (meaning.rstrip(".") in line) is fits
         whole = replace(found, text="it is odd")
-        assert screen._sentence(Fold(whole.text, (whole,)), Style(80), 1) == [f"WARN    {check.id}: it is odd"]
+        assert sentence(Fold(whole.text, (whole,)), Style(80), 1) == [f"WARN    {check.id}: it is odd"]

@@ -10,15 +10,15 @@ from tests.unit.report.all_reports import reports
 from tests.unit.report.test_one_screen import WRONG, shown
 
 from tunecheck.model.finding import Finding, Remedy
-from tunecheck.report import screen
 from tunecheck.report.grouping import Fold
+from tunecheck.report.one_screen.sentence import sentence
 from tunecheck.report.style import GOES_ON, Style
 
 _TAIL = "and " + "so on, in many words, " * 9
 
 
 def _line(found: Finding, many: int = 1) -> str:
-    (line,) = screen._sentence(Fold(found.text, (found,) * many), Style(80), 1)
+    (line,) = sentence(Fold(found.text, (found,) * many), Style(80), 1)
     return line
 
 

@@ -57,7 +57,7 @@ def problems(variables: Mapping[str, str], options: frozenset[str], kinds: int, 
     elif order != "PCI_BUS_ID" and visible[:1].isdigit() and visible.count(",") + 1 < gpus:
         yield Problem("CUDA_DEVICE_ORDER", "device-order", "warn",
                       f"CUDA_VISIBLE_DEVICES={visible} picks GPUs by number, and "
-                      f"CUDA_DEVICE_ORDER is {order or 'not set'}: the numbers need not be nvidia-smi's",
+                      f"CUDA_DEVICE_ORDER is {order or 'not set'}; the numbers need not be nvidia-smi's",
                       "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name GPUs by UUID")
 
 
@@ -75,15 +75,16 @@ def _known(name: str, value: str, options: frozenset[str], gpus: int) -> Optiona
         # A workaround of the P2P hang (vllm #33041), 28.7 instead of 302 GB/s on two H200 (own measurement).
         return Problem(name, "p2p-disabled", "peer",
                        "NCCL_P2P_DISABLE=1 sends everything between GPUs through the host",
-                       "take it out once peer traffic is proven")
+                       "take the variable out once peer traffic is proven")
     if name == "NCCL_PROTO" and value.upper() == "LL":
         # Kimi, 32 at a time: LL 998, LL128 1131, all three 1127 tokens/s (published sweep).
         return Problem(name, "proto-ll", "warn", "NCCL_PROTO=LL forbids the protocols for large messages",
-                       "take it out, or set NCCL_PROTO=LL,LL128,Simple")
+                       "take the variable out, or set NCCL_PROTO=LL,LL128,Simple")
     if name == "NCCL_GRAPH_FILE" and value:
         return Problem(name, "graph-file", "warn",
                        f"NCCL_GRAPH_FILE={value} fits one set of ranks; the one that goes round for dual "
-                       f"Turin is for 8 GPUs, this host has {gpus}", "take it out unless it was made on this host")
+                       f"Turin is for 8 GPUs, this host has {gpus}", "take the variable out unless "
+                       "its file was made on this host")
     if name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF") and "expandable_segments:true" in value.lower():
         # The allocator's memory has no CUDA IPC handle: RuntimeError at pcie_allreduce.cu:321.
         both = _ONESHOT in options
@@ -94,7 +95,7 @@ def _known(name: str, value: str, options: frozenset[str], gpus: int) -> Optiona
     if name == "CUDA_LAUNCH_BLOCKING" and value not in ("", "0"):
         return Problem(name, "launch-blocking", "warn",
                        f"CUDA_LAUNCH_BLOCKING={value} is for debugging: every kernel launch waits for "
-                       "its end", "take it out")
+                       "its end", "take the variable out")
     return None
 
 
@@ -108,4 +109,4 @@ def _unknown(name: str) -> Optional[Problem]:
     if near is None:
         near = next(iter(nearest(short, NCCL_NAMES, alike=0.8)), None)
     return Problem(name, "name-unknown", "warn", f"NCCL 2.30 reads no {name}",
-                   f"did you mean NCCL_{near}?" if near else "take it out, or check its spelling")
+                   f"did you mean NCCL_{near}?" if near else "take the variable out, or check its spelling")

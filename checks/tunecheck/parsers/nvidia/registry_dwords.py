@@ -103,7 +103,7 @@ def _remark(name: str, value: str) -> Optional[Tuple[str, str]]:
     number = c_number(value) or 0
     # Two bits each: reads 1:0, writes 5:4, atomics 9:8; 0 forbids, 1 allows, 2 leaves it to the driver.
     if name.lower() == "forcep2p" and number & 0x11 and not number & 0x300:
-        return ("forbids peer atomics: their two bits (9:8) are 0", f"ForceP2P={number | 0x200:#x} leaves atomics to "
+        return ("forbids peer atomics; their two bits (9:8) are 0", f"ForceP2P={number | 0x200:#x} leaves atomics to "
                 "the driver")
     if name != "pci" and name.lower() not in _LOWER and name.lower() not in _NAMES:
         return _UNKNOWN, "check its spelling"

@@ -187,7 +187,8 @@ class Advice(NamedTuple):
 def advice(code: int, text: str, recovery: tuple[int, str] | None = None) -> Advice:
     """Return what to do about an Xid with this text. ``recovery`` is what a later Xid 154 asked for, as number and
     name: it wins, and "none" means that the driver got over it. For NVLink5 the word Fatal in the text decides."""
-    entry = CATALOG.get(code, XidEntry("unknown code", "warn", "look it up at docs.nvidia.com/deploy/xid-errors"))
+    entry = CATALOG.get(code, XidEntry("unknown code", "warn",
+                                       "look the number up at docs.nvidia.com/deploy/xid-errors"))
     said = SOURCE if code in CATALOG else f"{_TABLE} {code}"
     if 144 <= code <= 150 and re.search(r"(?<![-\w])Fatal\b", text):
         entry = entry._replace(severity="fail", action=_NVLINK5_FATAL)

@@ -40,7 +40,7 @@ CODES = {
 _ID = CHECK.id
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
 
-_NOTHING = Remedy("leave it, as long as the driver refuses peer access (p2p-capability)")
+_NOTHING = Remedy("leave the redirect, as long as the driver refuses peer access (p2p-capability)")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tupl
     remedy = Remedy("take pci=disable_acs_redir= and whatever else clears ACS out of the boot configuration and "
                     "reboot; where one machine has all of them, this is its direct way", (), True)
     return Finding(_ID, "guests-not-kept-apart", port.bdf, "warn", "behaviour", f"{port.bdf} {observed} keeps no "
-                   "virtual machines with these accelerators apart: it lets peer traffic pass below the IOMMU on "
+                   "virtual machines with these accelerators apart; it lets peer traffic pass below the IOMMU on "
                    f"{path}", observed, "ReqRedir+", evidence, remedy)
 
 

@@ -41,7 +41,7 @@ def judge(case: Case) -> Iterator[Finding]:
     if case.open_trial and differing:
         named = some(differing, 8, ", ")
         yield Finding(_ID, TRIAL_OPEN, subject, "warn", "generated", "this trial boot is not committed, and the boot "
-                      f"loader's default entry differs from it in {named}: without a commit the next boot has the "
+                      f"loader's default entry differs from it in {named}; without a commit the next boot has the "
                       "words of that entry", named, "a trial boot that is committed", evidence,
                       boot_remedies.commit(case, "cmdline"))
         return
@@ -59,7 +59,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 continue
             same = False
             remedy = (boot_remedies.keep(word) if code == "lost-at-next-boot" else
-                      Remedy("reboot, or remove it", (), True))
+                      Remedy("reboot, or remove the word from the boot configuration", (), True))
             yield Finding(_ID, code, word, "warn", "generated", f"{word} {text}", "", "now and then the same",
                           evidence, remedy)
     if same:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...model.finding import Finding, Remedy
+from ...model.finding import Finding, Place, Remedy
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import HARMLESS, INEFFECTIVE
 from ...spec.frozen import declared_tokens
@@ -16,6 +16,7 @@ from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, TRIAL_OPEN, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
+from ..remedies.acs_remedies import line_fix
 from .cmdline_rejected import rejection
 
 CHECK = Check(
@@ -29,10 +30,9 @@ CODES = {
     "reboot-pending": "The declared parameter is in the generated configuration and does not run.",
     "not-generated": "The declared parameter is configured, and the generated configuration lacks it.",
     "not-set": "The declared parameter does not run and is not configured.",
-    "not-running-config-unread": "It is not on the running command line; the boot configuration was not read.",
+    "not-running-config-unread": "The declared parameter does not run, and the boot configuration was not read.",
 }
 _ID = CHECK.id
-_DROP = Remedy("drop it from box_spec.kernel.cmdline, or leave it")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -56,7 +56,8 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     if found.outcome != "fail" or case.trial or not set(words([token])) <= INEFFECTIVE.keys():
         return found
     # It is asked for and not set, which is told; what no kernel takes fails no box, and is worth no reboot.
-    return replace(found, outcome="warn", remedy=_DROP, text=f"{token} is without effect on this kernel: every kernel "
+    drop = Remedy(f"drop {token} from box_spec.kernel.cmdline, or leave it there", place=Place.INVENTORY)
+    return replace(found, outcome="warn", remedy=drop, text=f"{token} is without effect on this kernel; every kernel "
                    f"rejects it, also once it is set (cmdline-rejected); it{found.text.removeprefix(token)}; "
                    f"{HARMLESS.format(word=token)}")
 
@@ -131,4 +132,4 @@ def _pass(token: str, text: str, *evidence: str) -> Finding:
 def _fail(case: Case, code: str, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
     expected = "running" if case.trial else "configured, generated and running"
     return Finding(_ID, code, token, "fail", layer, f"{token} {text}", "missing", expected, evidence,
-                   case.play("cmdline", True, by_hand=boot_remedies.add(token)))
+                   line_fix(case))

@@ -33,8 +33,8 @@ _IOMMU = ("iommu", "amd_iommu", "intel_iommu", "intremap", "nointremap", "iommu.
 _LONGEST = 1000
 #: More words than any command line has.
 _MOST = 100
-_REMOVE = Remedy("remove it from what sets it: box_spec.kernel.cmdline where a play of tunecheck did, else the boot "
-                 "configuration (look in /etc/default/grub and grub.d)", (), True)
+_REMOVE = Remedy("remove the word from what sets it: box_spec.kernel.cmdline where a play of tunecheck did, else the "
+                 "boot configuration (look in /etc/default/grub and grub.d)", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

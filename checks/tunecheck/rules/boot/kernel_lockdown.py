@@ -39,11 +39,11 @@ def judge(case: Case) -> Iterator[Finding]:
         remedy = AS_ROOT if fact.absence is Absence.NO_PERMISSION else None
     elif wants and acs.mechanism == "setpci":
         code, outcome = "setpci-refused", "fail"
-        text = f"{locked}: tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
+        text = f"{locked}; tunecheck-acs.service, by which alone the spec clears ACS, cannot work"
         remedy = case.play("acs", True, "set box_spec.acs.mechanism: disable_acs_redir", boot_fix(case, by_play=False))
     elif wants and case.host.acs_unit.value:
         code, outcome = "unit-refused", "warn"
-        text = f"{locked}: tunecheck-acs.service is enabled and cannot clear a register; the command line form can"
+        text = f"{locked}; tunecheck-acs.service is enabled and cannot clear a register; the command line form can"
         remedy = case.play("acs")
     else:
         code, outcome = "locked-down", "skip"

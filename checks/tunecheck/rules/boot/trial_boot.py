@@ -20,7 +20,7 @@ CODES = {
     "not-confirmed": "Nobody confirmed the trial boot in time.",
     "not-proven": "The trial boot did not do what it is for.",
     "did-not-come-up": "The trial boot did not come up.",
-    "by-kexec": "This boot is a trial that kexec started: no device was reset, and no boot loader ran.",
+    "by-kexec": "This boot is a trial that kexec started; no device was reset, and no boot loader ran.",
 }
 _ID = CHECK.id
 _AGAIN = "; then run the play again, which tries it once more"
@@ -43,11 +43,12 @@ _ELSEWHERE = (Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST,
 def judge(case: Case) -> Iterator[Finding]:
     line = case.host.kernel.cmdline
     if line.value is not None and by_kexec(line.value):
-        yield Finding(_ID, "by-kexec", "this boot", "warn", "effective", "this boot is a trial that kexec started: "
+        yield Finding(_ID, "by-kexec", "this boot", "warn", "effective", "this boot is a trial that kexec started; "
                       "firmware and boot loader had no part in it, and no device was reset, so a register may hold "
                       "what the boot before it wrote (ACSCtl, for example)", "kexec", "a boot by the firmware",
                       (line.source,),
-                      Remedy("reboot once when it suits; every check then judges a boot by the firmware", (), True))
+                      Remedy("reboot once at a convenient time; every check then judges a boot by the firmware", (),
+                             True))
     fact = case.host.trial_ended
     if fact.value is None:
         yield Finding(_ID, UNREAD, "trial boot", "skip" if fact.absence in _ELSEWHERE else "unknown", "effective",

@@ -47,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for driver in dict.fromkeys(str(gpu.driver.value) for gpu in lost):
         held = [gpu for gpu in lost if gpu.driver.value == driver]
         yield Finding(_ID, "not-nvidias", _names(held), "warn", "effective", f"the driver {driver} has {_names(held)}, "
-                      f"and nvidia has the other {len(gpus) - len(lost)} of {len(gpus)}: "
+                      f"and nvidia has the other {len(gpus) - len(lost)} of {len(gpus)}; "
                       f"{'a guest' if driver == wanted_driver.VFIO else 'another program'} can use "
                       f"{'it' if len(held) == 1 else 'them'}, and what runs on this host cannot", driver, "nvidia",
                       tuple(gpu.driver.source for gpu in held[:8]), wanted_driver.release(held, driver, "nvidia"))

@@ -39,7 +39,7 @@ def judge(case: Case) -> Iterator[Finding]:
     unread = from_driver.fabric_unread(case)
     if nvml.value and unread and not links and not active.value:
         yield Finding(_ID, "need-unknown", "service", "unknown", "effective",
-                      f"it is not told whether a GPU hangs on an NVSwitch, which needs it ({unread}): "
+                      f"not told whether a GPU hangs on an NVSwitch, which needs it ({unread}): "
                       f"{from_driver.fabric_missing(case)}", evidence=(nvml.source,))
         return
     if nvml.value and not states and not links and active.absence in (Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST):

@@ -75,7 +75,7 @@ def judge(case: Case) -> Iterator[Finding]:
     unread = from_driver.fabric_unread(case)
     if unread and not set(states.values()) - {"completed"}:
         yield Finding(_ID, "need-unknown", "fabric", "unknown", "effective",
-                      f"it is not told whether a GPU hangs on an NVSwitch ({unread}): "
+                      f"not told whether a GPU hangs on an NVSwitch ({unread}): "
                       f"{from_driver.fabric_missing(case)}",
                       evidence=(nvml.source,))
     elif not set(states.values()) - {"completed"} and (unsaid := from_driver.fabric_unsaid(case)):

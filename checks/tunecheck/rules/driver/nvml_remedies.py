@@ -10,8 +10,9 @@ from ..nvidia import wanted_driver
 
 __all__ = ["LOST", "MISMATCH", "SENSOR", "STUCK", "VERSIONS", "unanswered"]
 
-LOST = Remedy.typed("look for its Xid in the kernel log (`sudo journalctl -k -b -g xid`); reboot the host, and switch "
-                    "it off and on if the GPU stays away: a reset does not reach what has left the bus", (), True)
+LOST = Remedy.typed("look for the GPU's Xid in the kernel log (`sudo journalctl -k -b -g xid`); reboot the host, and "
+                    "switch it off and on if the GPU stays away: a reset does not reach what has left the bus", (),
+                    True)
 STUCK = Remedy.typed("see `sudo journalctl -k -b -g 'nvrm|xid'` and `tunecheck explain driver-stuck`; a driver that "
                      "hangs recovers by a reboot, a dead GSP by a power cycle", (), True)
 SENSOR = Remedy.typed("ask again (`nvidia-smi -q`) and see `sudo journalctl -k -b -g 'nvrm|xid'`; one that stays after "

@@ -26,7 +26,7 @@ _KINDS = {
                           "toolkit brings it: --device nvidia.com/gpu=all")),
     OF_VERSIONS: ("library-mismatch", VERSIONS, MISMATCH),
     "no permission": ("permission-refused", "the driver refuses this user",
-                      Remedy.typed("run it as root, or see the mode of the device files: "
+                      Remedy.typed("look again as root, or see the mode of the device files: "
                                    "`find /dev -maxdepth 1 -name 'nvidia*' -ls`")),
     "no gpu": ("driver-without-gpu", "the driver is loaded and has no GPU",
                Remedy.typed(f"see {_LOG} (RmInitAdapter failed, or no GPU that this driver supports), and "

@@ -48,7 +48,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _lost(case: Case, lost: list[Loss]) -> tuple[str, str, str, Remedy]:
     """Return code, outcome, text and remedy of the finding. The code is that of the first loss; the text names all of
     them."""
-    text = "; ".join(loss.text for loss in lost) + ": no AER line in the log is no proof of health"
+    text = "; ".join(loss.text for loss in lost) + "; no AER line in the log is no proof of health"
     acs = case.spec.acs
     if acs.peer_redirect == "off" and (acs.at_boot_unit or acs.mechanism == "setpci"):
         text += ("; nor does an AER recovery start tunecheck-acs.service, which clears ACS redirect again after one")

@@ -109,7 +109,8 @@ def _why(outcome: str, bridges: list[Bridge], running: set[str], line_known: boo
                        f"{', '.join(lacks) or 'support'} of the [{required}] that it needs, because of {blame}")
     if outcome == "not asked":
         words = [word for word in ("pci=noaer", "pci=nomsi") if word in running]
-        blame = f"{words[0]} turns PCIe error reporting off" if words else "it looks built without CONFIG_PCIEAER"
+        blame = f"{words[0]} turns PCIe error reporting off" if words else \
+            "the kernel looks built without CONFIG_PCIEAER"
         return words, f"{blame}: the kernel took other PCIe features and did not ask for errors (AER) at {{}}"
     if outcome == "failed":
         error = ", ".join(dict.fromkeys(bridge.error for bridge in bridges))

@@ -83,7 +83,7 @@ def quoted(case: Case, check: str, code: int | None = None) -> Finding | None:
                    f"whether it happened on this box is not told: {', '.join(shown)}{more} is named by a sentence or "
                    "another program, and by no line of the kernel that is here", ", ".join(shown), "no Xid since boot",
                    (case.host.kernel.log.source,),
-                   Remedy.typed("what it means: `tunecheck explain xid:{code}`; what the kernel of the box said: "
+                   Remedy.typed("what the Xid means: `tunecheck explain xid:{code}`; what the kernel of the box said: "
                                 "`sudo journalctl -k -b -g Xid`",
                                 code=str(told[0].code)))
 

@@ -45,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
             code, words, remedy = _KILLS[error.kind]
             times = f" {error.count} times{last}" if error.count > 1 else ""
             yield Finding(_ID, code, error.where, "warn", "behaviour", f"the kernel killed {error.where}{times}"
-                          f"{from_log.at(error.last)}: {words}", str(error.count), "no such kill since boot", evidence,
+                          f"{from_log.at(error.last)}; {words}", str(error.count), "no such kill since boot", evidence,
                           remedy)
             continue
         code, outcome, words = _KINDS[error.kind]

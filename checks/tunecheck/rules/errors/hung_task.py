@@ -32,15 +32,15 @@ CODES = {
     "detector-off": "The kernel does not look for hung tasks.",
 }
 _ID = CHECK.id
-_LOOK = Remedy("see its stack in the kernel log: mostly storage or network that does not answer")
+_LOOK = Remedy("see the stack of the task in the kernel log: mostly storage or network that does not answer")
 #: Processes of engines that serve models, and of what they run on.
 _ENGINE = regex(r"(?i)vllm|sglang|tensorrt|trtllm|ray::|python|torchrun|llama|nccl|mpirun|ollama")
-_LOOK_ENGINE = Remedy.typed("its stack in the kernel log says what it waits for (`sudo journalctl -k -b`): a "
-                            "line with [nvidia] or [nvidia_uvm] is the GPU's driver, and then the host has to be "
+_LOOK_ENGINE = Remedy.typed("the stack of the task in the kernel log says what it waits for (`sudo journalctl -k -b`): "
+                            "a line with [nvidia] or [nvidia_uvm] is the GPU's driver, and then the host has to be "
                             "rebooted; nfs, ceph, ext4 or xfs is storage. See xid for what the GPU reported before")
 _LONGER = Remedy.typed("look for \"blocked for more than\" above it in the kernel log (`sudo journalctl -k -b -g "
                        "blocked`), and whether it still hangs: `ps -eo pid,stat,wchan:32,comm`")
-_BUSY = Remedy("see its stack in the kernel log for what ran; a virtual machine that got no CPU says it too")
+_BUSY = Remedy("see the stack of the CPU in the kernel log for what ran; a virtual machine that got no CPU says it too")
 
 
 def judge(case: Case) -> Iterator[Finding]:

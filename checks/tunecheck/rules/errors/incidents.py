@@ -45,7 +45,7 @@ _WAITING = (f"find the cause first: {_LIST}, and `sudo tunecheck preflight` prov
             "`sudo systemctl restart {unit}`, which no incident keeps from starting")
 _FIX = {
     "not-ended": Remedy.typed(f"`sudo systemctl start tunecheck-recover` takes it up where it was left; {_LIST}"),
-    "under-way": Remedy.typed("wait for its end: `systemctl status tunecheck-recover`"),
+    "under-way": Remedy.typed("wait for the end of the recovery: `systemctl status tunecheck-recover`"),
     "again": Remedy.typed(f"find the cause: {_LIST}"),
 }
 

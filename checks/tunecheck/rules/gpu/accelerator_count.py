@@ -46,7 +46,7 @@ _ONE_MACHINE = Remedy.typed("take all texts inside the virtual machine, at one t
                             "topo -m`, `nvidia-smi -q`; where they still differ, it lost a GPU: restart it")
 _ONE_TIME = Remedy.typed("take them anew, on one machine and at one time: `nvidia-smi topo -m`, `nvidia-smi -q`; "
                          "where they still differ, a GPU is lost: look for Xid 79 in the kernel log (`sudo dmesg`)")
-_GONE = Remedy("where all of it is of the same boot, they left the bus: look for Xid 79 in the kernel log, then "
+_GONE = Remedy("where all evidence is of the same boot, GPUs left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
 
 #: Also what the fleet's report says of a host that has fewer GPUs than the night before.
@@ -109,7 +109,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{beside}; {ONLY_NVIDIA}", evidence=(accelerators.source,))
     if maybe:
         names = ", ".join(each.bdf for each in maybe)
-        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"it is not known what {names} is, an "
+        yield Finding(_ID, MAYBE_ACCELERATOR, names, "unknown", "effective", f"not known what {names} is, an "
                       f"accelerator or not: {maybe[0].why}; {text}", str(count), expected,
                       tuple(each.why for each in maybe[:8]))
     if missing and not topology.doubt:
@@ -186,7 +186,7 @@ def _without_the_driver(case: Case) -> Iterator[Finding]:
                       ("/sys/bus/pci/devices", nvml.source), wanted_driver.install(case))
     if unread:
         yield Finding(_ID, UNREAD, ", ".join(gpu.bdf for gpu in unread), "unknown", "effective",
-                      f"it is not known whether the driver has {', '.join(gpu.bdf for gpu in unread)}: "
+                      f"not known whether the driver has {', '.join(gpu.bdf for gpu in unread)}: "
                       f"{unread[0].driver.why()}", "?", "", (unread[0].driver.source,),
                       absence=unread[0].driver.absence)
 

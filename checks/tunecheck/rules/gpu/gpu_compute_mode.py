@@ -22,7 +22,7 @@ _ID = CHECK.id
 _MODES = {
     "default": ("ok", "pass", ""),
     "prohibited": ("prohibited", "fail", ": no program can use it"),
-    "exclusive_process": ("exclusive-process", "warn", ": a second process gets no context, so multi-process serving "
+    "exclusive_process": ("exclusive-process", "warn", "; a second process gets no context, so multi-process serving "
                           "breaks"),
 }
 

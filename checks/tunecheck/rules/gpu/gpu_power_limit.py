@@ -33,7 +33,7 @@ _MOST = 5_000_000
 _COST = ("; published against 600 W: 500 W is about as fast, 400 W 8 % slower; 300 W 30 % slower with 64 users, and 3 "
          "to 4 % with one")
 
-_CAPPED = ("what caps it (platform, power brake, temperature) is not set by -pl; its reasons: ",
+_CAPPED = ("what caps the GPU (platform, power brake, temperature) is not set by -pl; the reasons: ",
            run("nvidia-smi -i {gpus} -q -d POWER,PERFORMANCE"),
            "; then look for a power cap in the BMC, at the power supplies and at the board's power cables")
 

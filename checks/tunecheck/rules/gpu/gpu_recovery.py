@@ -30,15 +30,16 @@ _ID = CHECK.id
 _RESET = smi("--gpu-reset")
 #: nvmlDeviceGpuRecoveryAction_t
 _ACTIONS: dict[int, tuple[str, str, str, tuple[str | Command, ...]]] = {
-    1: ("reset-needed", "a reset", "end every program that uses it", _RESET),
+    1: ("reset-needed", "a reset", "end every program that uses the GPU", _RESET),
     2: ("reboot-needed", "a reboot", "", ("reboot the host",)),
     3: ("p2p-drain-needed", "a drain of peer-to-peer", "end every program with peers, start no new one",
-        ("read it again",)),
+        ("read the recovery action again",)),
     4: ("drain-and-reset-needed", "a drain and a reset", "end every program with peers", _RESET),
     7: ("system-reboot-needed", "a system reboot", "", ("reboot the host",)),
     5: ("imex-recovery-needed", "a recovery of its IMEX domain", "",
-        typed("restart it on every node: `sudo systemctl restart nvidia-imex`")),
-    6: ("bus-reset-needed", "a reset of its PCIe bus", "end every program that uses it", ("power-cycle the host",)),
+        typed("restart IMEX on every node: `sudo systemctl restart nvidia-imex`")),
+    6: ("bus-reset-needed", "a reset of its PCIe bus", "end every program that uses the GPU",
+        ("power-cycle the host",)),
 }
 
 

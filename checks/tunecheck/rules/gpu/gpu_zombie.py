@@ -20,7 +20,8 @@ CODES = {
     "held-by-zombie": "A dead process still holds a GPU.",
 }
 _ID = CHECK.id
-_LOOK = Remedy("end its parent process; where a thread of it hangs in the driver (driver-stuck), reboot", (), True)
+_LOOK = Remedy("end the parent process; where a thread of the dead one hangs in the driver (driver-stuck), reboot", (),
+               True)
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from ..check import Check, Family, Heading, Needs
 from ..codes import NO_ACCELERATOR, NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
+from ..remedies.acs_remedies import line_fix
 
 CHECK = Check(
     "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",
@@ -75,7 +76,7 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
         risky = (mode == "translated" and len(case.host.iommu) > 1
                  and case.spec.accelerators.kernel_driver != "vfio-pci")
         code, outcome = ("translated", "warn") if risky else (NOT_DECLARED, "skip")
-        danger = ": peer writes under a translating IOMMU can be dropped without an error" if risky else ""
+        danger = "; peer writes under a translating IOMMU can be dropped without an error" if risky else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
         found = f"{described}{danger}, at {subject}; {asked}" if risky else f"{asked}; found {described} at {subject}"
@@ -89,4 +90,5 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
                        evidence)
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,
+                   line_fix(case) if _BOOT.get(wanted) in boot_remedies.lacking(case) else
                    case.play("cmdline", True, by_hand=boot_remedies.add(_BOOT[wanted]) if wanted in _BOOT else None))

@@ -19,7 +19,7 @@ _ID = CHECK.id
 CODES = {
     "wrong-sum": "An all-reduce gave a wrong sum.",
 }
-_P2P = Remedy("set NCCL_P2P_DISABLE=1 until it is mended; see p2p-integrity, iommu-mode and acs-redirect")
+_P2P = Remedy("set NCCL_P2P_DISABLE=1 until the cause is mended; see p2p-integrity, iommu-mode and acs-redirect")
 _ELSE = Remedy("see gpu-ecc, xid and allreduce-nccl: memory, a GPU or NCCL itself is at fault")
 
 

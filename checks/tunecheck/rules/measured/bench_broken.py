@@ -23,8 +23,8 @@ _STAGED_US = 6.0
 _LOST_US = 50.0
 #: Where to look. ACS is named only where it may be the reason: not where the tree shows no port that redirects.
 _AGAIN = "; then: `sudo tunecheck p2p`"
-_LOSES = ("until it is mended run engines with NCCL_P2P_DISABLE=1; copies through the host are well there, so both "
-          "links are: what is between them loses peer writes; see ")
+_LOSES = ("until the cause is mended run engines with NCCL_P2P_DISABLE=1; copies through the host are well there, so "
+          "both links are: what is between them loses peer writes; see ")
 _LOST = Remedy.typed(f"{_LOSES}iommu-mode, acs-redirect and xid{_AGAIN}")
 _LOST_DIRECT = Remedy.typed(f"{_LOSES}iommu-mode and xid{_AGAIN}")
 _SHARED = Remedy.typed(f"see acs-redirect: a port that redirects sends both directions over one uplink{_AGAIN}")
@@ -42,7 +42,7 @@ def contradictions(check: str, bench: Bench, places: Places) -> tuple[list[Findi
     refused = sorted(pair for pair, value in access.items() if value == 0)
     if refused:
         found.append(Finding(check, NO_PEER_ACCESS, pairs_text(refused), "warn", "behaviour",
-                             f"{bench.tool}: no peer access between {pairs_text(refused)}: its figures there are "
+                             f"{bench.tool}: no peer access between {pairs_text(refused)}; its figures there are "
                              "copies through the host", "0", "1", (bench.tool,), _LETTERS))
     broken = sorted(_broken(bench) - set(refused))
     if broken:
@@ -54,7 +54,7 @@ def contradictions(check: str, bench: Bench, places: Places) -> tuple[list[Findi
     if same:
         worst = min(same, key=lambda pair: direct[pair])
         found.append(Finding(check, "same-as-staged", pairs_text(same), "warn", "behaviour",
-                             f"{bench.tool}: peer access changes nothing between {pairs_text(same)}: "
+                             f"{bench.tool}: peer access changes nothing between {pairs_text(same)}; "
                              f"{direct[worst]:.1f} GB/s with it and {staged[worst]:.1f} without, so copies go through "
                              "the host", f"{direct[worst]:.1f} GB/s", "more than through the host", (bench.tool,),
                              _staged(places, same)))

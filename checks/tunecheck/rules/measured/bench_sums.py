@@ -28,10 +28,10 @@ _HOST_GB_S = 4.0
 _LARGE = 16 << 20
 #: From this size on rings over NVLink run at their full speed, whatever is summed.
 _WHOLE = 128 << 20
-_WAY = Remedy.typed("run it again with NCCL_DEBUG=INFO: \"via P2P\" names the direct way, SHM and NET do not; see "
-                    "p2p-capability, iommu-mode, link-width and link-speed; then: `sudo tunecheck allreduce`")
-_LINKS = Remedy.typed("run it again with NCCL_DEBUG=INFO and without NCCL_P2P_DISABLE: \"via P2P\" or NVLS names "
-                      "NVLink, SHM and NET do not; see fabric-state, `nvidia-smi topo -p2p n` and "
+_WAY = Remedy.typed("run the benchmark again with NCCL_DEBUG=INFO: \"via P2P\" names the direct way, SHM and NET do "
+                    "not; see p2p-capability, iommu-mode, link-width and link-speed; then: `sudo tunecheck allreduce`")
+_LINKS = Remedy.typed("run the benchmark again with NCCL_DEBUG=INFO and without NCCL_P2P_DISABLE: \"via P2P\" or NVLS "
+                      "names NVLink, SHM and NET do not; see fabric-state, `nvidia-smi topo -p2p n` and "
                       "`nvidia-smi nvlink -s`")
 _FAILED = Remedy.typed("look into `sudo dmesg` (Xid, AER) for the same moment, and run it again with "
                        "NCCL_DEBUG=INFO, which names the rank and the call; then: `sudo tunecheck allreduce`")

@@ -81,7 +81,7 @@ def missing(bench: Bench, kind: str, both: bool) -> tuple[str, Remedy]:
     if kind not in _COPIES:
         return f'{text} ("{"Bi" if both else "Uni"}directional P2P=Enabled Bandwidth")', _ALL_TABLES
     way = f"{'bidirectional_' if both else ''}memcpy_{kind}_ce"
-    return text, Remedy.typed("measure and add it: `nvbandwidth -t device_to_device_{way}`", way=way)
+    return text, Remedy.typed("measure, and add the output: `nvbandwidth -t device_to_device_{way}`", way=way)
 
 
 def pairs_text(pairs: Iterable[Pair]) -> str:

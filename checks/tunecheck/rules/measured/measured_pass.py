@@ -111,7 +111,8 @@ def _before(case: Case) -> Finding:
         what = "; ".join(last.reasons) or f"exit code {last.exit_code}"
         return Finding(_ID, "last-did-not-pass", "GPUs", "warn", "behaviour",
                        f"the last measurement ({when}) did not pass: {what}",
-                       evidence=(PATH,), remedy=Remedy.of("mend that, then run: ", run("tunecheck preflight --pass")))
+                       evidence=(PATH,),
+                       remedy=Remedy.of("mend what did not pass, then run: ", run("tunecheck preflight --pass")))
     return Finding(_ID, "ok", "GPUs", "pass", "behaviour", f"measured {when}{_weakest(last)}", evidence=(PATH,))
 
 

@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Finding]:
         near = name in DIRECT or any(path.pair.relation.value in ("PIX", "PXB") for path in ways)
         hairpin = worst < _HAIRPIN and name != "nvlink"
         ports = sorted({bdf for path in ways for bdf in path.redirectors})
-        cause = ": both directions share one link, the hairpin of ACS redirect" if hairpin else ""
+        cause = "; both directions share one link, the hairpin of ACS redirect" if hairpin else ""
         cause += f" at {', '.join(ports)}" if hairpin and ports else ""
         yield Finding(_ID, "hairpin" if hairpin else "shared", name, "fail" if near else "warn", "behaviour",
                       f"{listed([each for each, _, _ in low], True)} GB/s both ways, at worst {worst:.2f} x one way"

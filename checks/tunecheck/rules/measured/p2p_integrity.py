@@ -18,8 +18,8 @@ _ID = CHECK.id
 CODES = {
     "not-checked": "The data of some pairs was not checked.",
 }
-_FIX = Remedy("set NCCL_P2P_DISABLE=1 until it is mended; see iommu-mode and acs-redirect: translated or redirected "
-              "peer writes can be dropped")
+_FIX = Remedy("set NCCL_P2P_DISABLE=1 until the cause is mended; see iommu-mode and acs-redirect: translated or "
+              "redirected peer writes can be dropped")
 _HOST = Remedy("copies through the host are wrong: memory, GPU or driver; see gpu-ecc, xid and the host's memory")
 
 

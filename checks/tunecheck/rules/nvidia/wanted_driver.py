@@ -13,7 +13,7 @@ __all__ = ["NVIDIA", "VFIO", "by_the_spec", "gpus", "in_nvml", "install", "needs
 NVIDIA = "nvidia"
 #: What hands a GPU to a virtual machine of this host.
 VFIO = "vfio-pci"
-_LOOK = "where it is installed, the kernel log says why it did not load (`sudo journalctl -k -b -g nvrm`)"
+_LOOK = "where the driver is installed, the kernel log says why it did not load (`sudo journalctl -k -b -g nvrm`)"
 _PCI = "/sys/bus/pci/devices"
 
 

@@ -39,7 +39,7 @@ _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-pee
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
                              "build the patched one for this kernel and reboot; or take box_spec.driver.flavour: "
                              "patched-p2p out", (), True))
-UNDECLARED = ("a patched module or ForceP2P is at work that the spec does not declare: NVIDIA's own driver refuses "
+UNDECLARED = ("a patched module or ForceP2P is at work that the spec does not declare; NVIDIA's own driver refuses "
               "peer-to-peer on this GPU model")
 #: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
 LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
@@ -58,7 +58,8 @@ _WORDS: dict[str, tuple[str, Remedy]] = {
             Remedy.typed("put both boards below one PCIe switch: below a root complex the driver allows it only on "
                          f"CPUs it knows. Its list can be overridden: {_FORCED}", place=Place.MACHINE)),
     "GNS": ("the driver does not support {what} on this GPU model",
-            Remedy("no setting changes that: plan with copies through host memory, or with boards that support it")),
+            Remedy("no setting makes the driver allow peer access here: plan with copies through host "
+                   "memory, or with boards that support it")),
     "TNS": ("the driver does not support {what} across these I/O hubs",
             Remedy("move both boards below one root complex", place=Place.MACHINE)),
     "DR": ("the registry word ForceP2P forbids {what}: its bits for this direction, reads 1:0 or writes 5:4, are 0",

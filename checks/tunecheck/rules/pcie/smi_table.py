@@ -155,8 +155,8 @@ def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
             "keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES with "
             "CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch; where a model needs more GPUs than a "
             "group has: set NCCL_P2P_LEVEL=SYS and measure: `tunecheck explain allreduce-bus`", shown=shown)
-    return Remedy.typed("measure what it costs here: `sudo tunecheck preflight --full`; a switch, or slots below one, "
-                        "brings the boards closer")
+    return Remedy.typed("measure what the way through the CPU costs here: `sudo tunecheck preflight --full`; a switch, "
+                        "or slots below one, brings the boards closer")
 
 
 def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:

@@ -20,7 +20,7 @@ CODES = {
     "not-in-table": "The switch is not in the table of known ones.",
     "writes-may-collapse": "Writes of several boards to other root ports can become very slow.",
 }
-_FIX = Remedy.typed("measure it: several boards of this switch writing at once to boards at other root ports (`sudo "
+_FIX = Remedy.typed("measure several boards of this switch writing at once to boards at other root ports (`sudo "
                     "tunecheck p2p`)")
 
 
@@ -40,7 +40,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"{known or 'a switch that is not in the table'} [{ids}]: {', '.join(bdf for bdf, _ in same)}"
         bad = collapses(ids) and len(roots) > 2 and any(len(gpus) > 1 for _, gpus in same)
         if bad:
-            text = ("writes of two boards through one uplink can collapse: when they write to two root ports at once, "
+            text = ("writes of two boards through one uplink can collapse; when they write to two root ports at once, "
                     f"37 GB/s become 3; {text}")
         code, outcome = ("writes-may-collapse", "warn") if bad else ("ok" if known else "not-in-table", "pass")
         yield Finding(_ID, code, ids, outcome, "effective", text, ids, "", tuple(bdf for bdf, _ in same),

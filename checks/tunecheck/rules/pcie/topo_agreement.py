@@ -32,7 +32,7 @@ CODES = {
     "table-unread": "The driver's table of relations is there, and cannot be used.",
     "not-comparable": "No pair can be compared: NVLink hides the PCIe way in the table, or the tree hides it.",
 }
-_LOOK = Remedy.typed("make sure that all of it is of the same boot of the same machine; where it is, see `lspci -tv`: "
+_LOOK = Remedy.typed("make sure that all sources are of one boot of one machine; where they are, see `lspci -tv`: "
                      "the tree that this machine shows is not the real one")
 #: nvmlGpuTopologyLevel_t; 0: two GPUs of one board.
 _ANCESTORS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}

@@ -9,12 +9,15 @@ from ..context import Case
 from . import boot_remedies
 from .iommu_remedies import switched_off
 
-__all__ = ["GUEST_PORTS", "boot_fix", "clear_now"]
+__all__ = ["GUEST_PORTS", "boot_fix", "clear_now", "line_fix"]
 
 GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; the ACS bits that decide are those of "
                "its host, where they stay on for ATS and between machines")
 
 _OPTION = "pci=disable_acs_redir=pci:0:0"
+_ACS_WORD = "disable_acs_redir="
+#: Declared words that contradict iommu=pt.
+_SWITCHES_OFF = frozenset(("iommu=off", "amd_iommu=off"))
 _EDIT = "put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and "
 _EVERY = " (pci:0:0 means every port, Linux 4.19 and later)"
 #: For a virtual machine, where no port between the accelerators can be seen.
@@ -33,9 +36,11 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     # The ports of a virtual machine are not the real ones, so it gets no ACS option.
     between = not case.guest and (case.snapshot.topology.path_ports() or
                                   not case.snapshot.topology.accelerators.known)
-    words = " ".join([*(["iommu=pt"] if off else []), *([_OPTION] if between else [])])
-    if not words:
+    if not off and not between:
         return _ELSEWHERE if case.guest else _LOOK
+    # What else the line lacks is the same edit and the same reboot.
+    lacking = [word for word in boot_remedies.lacking(case) if not (off and word in _SWITCHES_OFF)]
+    words = " ".join(dict.fromkeys([*(["iommu=pt"] if off else []), *lacking, *([_OPTION] if between else [])]))
     instead = f" in place of {off}" if off else ""
     ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
     by_hand = Remedy.of(f"boot with {words}{instead}{_EVERY if between else ''}: {_EDIT}",
@@ -44,6 +49,16 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     if case.frozen is None or not by_play:
         return by_hand
     return case.play("acs,cmdline" if off else "acs", True, _before_the_play(case.spec, words_off), by_hand)
+
+
+def line_fix(case: Case) -> Remedy:
+    """Return how the command line gets everything that is declared and that it lacks, in one edit. ``iommu=pt`` turns
+    ACS redirect on, so where the specification wants that off, the line has the ACS option as well."""
+    lacking, running = boot_remedies.lacking(case), case.host.kernel.cmdline.value or ()
+    if "iommu=pt" in lacking and case.spec.acs.peer_redirect == "off" and not case.guest \
+            and case.snapshot.topology.path_ports() and not any(_ACS_WORD in word for word in running):
+        return boot_fix(case)
+    return case.play("cmdline", True, by_hand=boot_remedies.add(" ".join(lacking)))
 
 
 def _before_the_play(spec: Spec, off: list[str]) -> str:

@@ -6,13 +6,28 @@ from dataclasses import replace
 
 from ...model.command import Command, host, run, typed
 from ...model.finding import Remedy
+from ...parsers.kernel.cmdline import missing, words
+from ...parsers.kernel.kernel_params import INEFFECTIVE
+from ...spec.frozen import declared_tokens
 from ...util.at_first_use import regex
 from ..context import Case
 
-__all__ = ["add", "commit", "keep", "remove", "written"]
+__all__ = ["add", "commit", "keep", "lacking", "remove", "written"]
 
 #: Words that a shell takes as they are. The words on a host's command line may be anything.
 _PLAIN = regex(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
+
+
+def lacking(case: Case) -> list[str]:
+    """Return the declared parameters that the running command line or the boot loader's entry lacks, but for those
+    that no kernel takes. All of them are one edit of one line, and one reboot. What a trial boot runs is committed, not
+    edited."""
+    if not case.snapshot.host or case.host.kernel.cmdline.value is None:
+        return []
+    running = case.host.kernel.cmdline.value
+    generated = None if case.trial or case.open_trial else case.host.boot.generated.value
+    return [token for token in declared_tokens(case.spec) if not set(words([token])) <= INEFFECTIVE.keys()
+            and (missing([token], running) or (generated is not None and missing([token], generated)))]
 
 
 def add(words: str) -> Remedy:

@@ -63,7 +63,7 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
                       Remedy("see that NCCL itself goes by P2P (NCCL_DEBUG=INFO; NCCL_P2P_LEVEL=SYS below a CPU); "
                              "faster for small batches: an engine with a PCIe all-reduce")),
     "world size": ("warn", "its custom all-reduce is off, as it takes 2, 4, 6 or 8 GPUs",
-                   Remedy("use one of these sizes for tensor parallelism, or leave it to NCCL")),
+                   Remedy("use one of these sizes for tensor parallelism, or leave all-reduce to NCCL")),
     "several nodes": ("skip", "its custom all-reduce is off, as the ranks run on several machines", None),
     "no library": ("warn", "its custom all-reduce is off, as the library for it is missing",
                    Remedy("reinstall the engine: the build has no CUDA kernels for this GPU")),
@@ -88,7 +88,7 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
     "watchdog": ("fail", "its watchdog ran out, as a step did not come to its end", _HANG),
     "worker died": ("fail", "a process of it died or did not start", _ABOVE),
     "engine died": ("fail", "the engine is dead: every request fails until it is started again", _ABOVE),
-    "hanging": ("warn", "a process of it waited long for another one: it hangs, or compiles or loads for long", _HANG),
+    "hanging": ("warn", "a process of it waited long for another one; it hangs, or compiles or loads for long", _HANG),
 }
 #: Those that a repair of peer access mends; the engine keeps the old answer.
 _OF_PEERS = ("p2p refused", "setup failed")

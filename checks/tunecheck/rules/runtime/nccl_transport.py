@@ -78,7 +78,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
     for warning in others[:_WARNINGS]:
         yield Finding(_ID, "warning", "warning", "warn", "behaviour", f"{version} warns: {warning}", warning,
                       "no warning",
-                      ("NCCL_DEBUG=INFO",), Remedy("see what it names; a failure of NCCL stops every rank"))
+                      ("NCCL_DEBUG=INFO",), Remedy("see what NCCL names; a failure of NCCL stops every rank"))
     if len(others) > _WARNINGS:
         more = len(others) - _WARNINGS
         yield Finding(_ID, "more-warnings", "warning", "warn", "behaviour", f"{version} warns of {more} more",

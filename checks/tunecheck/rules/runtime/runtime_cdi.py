@@ -50,7 +50,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       (settings.source,), _ON)
     elif settings.value.nvidia and settings.value.cgroups != "cgroupfs" and runtime.mode.value != "cdi":
         yield Finding(_ID, "nvidia-runtime", name, "warn", "configured",
-                      "the nvidia runtime is registered in daemon.json: containers "
+                      "the nvidia runtime is registered in daemon.json; containers "
                       "that use it (--gpus, --runtime=nvidia) lose their GPUs at the next systemctl daemon-reload",
                       "nvidia", "--device nvidia.com/gpu=all", remedy=Remedy('take "nvidia" out of "runtimes"'))
     else:

@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield from_driver.unread(_ID, want, f"whether {want} is there", unread)
         return
     code, problem = OK, ""
-    fix = case.play("runtime", by_hand=Remedy("install it from the distribution, in that release or a "
+    fix = case.play("runtime", by_hand=Remedy(f"install {want} from the distribution, in that release or a "
                                                        "later one"))
     if package is None:
         code, problem = "not-installed", f"{want} is not installed"
