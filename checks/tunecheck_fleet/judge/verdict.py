@@ -142,7 +142,8 @@ def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
     """What was held against something, with or without a cause. ``judged``: (group, fact or check) of every
     cause."""
     names = {(group, fact) for group, _, fact in found} | judged | view.judged
-    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
+    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies
+                                 if view.previous is not None or view.before}))
 
 
 def _of_groups(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
