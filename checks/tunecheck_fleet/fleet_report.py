@@ -11,8 +11,8 @@ from tunecheck.util.at_first_use import dataclass
 
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Note", "Since", "Split", "State", "Waived",
-           "Wave"]
+__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "LastHeard", "Note", "Since", "Split", "State",
+           "Waived", "Wave"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
@@ -84,6 +84,15 @@ class Wave:
 
 
 @dataclass(frozen=True)
+class LastHeard:
+    """Hosts that did not answer, the last audit that they answered in, and its time."""
+
+    audit: int
+    at: float
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Cause:
     """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
 
@@ -126,6 +135,8 @@ class Cause:
     #: The same from night to night, for as long as it is open.
     id: str = ""
     waves: tuple[Wave, ...] = ()
+    #: Those of its hosts that are silent: they have it as far as is known.
+    last_heard: tuple[LastHeard, ...] = ()
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
@@ -149,6 +160,8 @@ class Cause:
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
+                       last_heard=tuple(replace(each, hosts=left) for each in self.last_heard
+                                        if (left := tuple(host for host in each.hosts if host in hosts))),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property

@@ -12,6 +12,7 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .approved import approved
+from .notes import passed
 from .options import SPLIT, JudgeOptions
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
@@ -117,16 +118,12 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
 
 
 
-def _long(passed: float) -> str:
-    return f"{passed / 3600:.1f} h" if passed >= 3600 else f"{passed / 60:.0f} min" if passed >= 90 else "a minute"
-
-
 def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int | None]) -> tuple[str, ...]:
-    """How old the answers are that are not of this audit."""
+    """How old the answers of other audits are; of hosts that are silent, notes() says it."""
     count = Counter((state.last_ok, state.last_ok_at) for state in states
-                    if also and state.last_ok is not None and state.last_ok < audit.id)
+                    if also and state.answered and state.last_ok is not None and state.last_ok < audit.id)
     return tuple(f"{hosts} host{'s' * (hosts != 1)} as #{number} heard "
-                 f"{'them' if hosts != 1 else 'it'}, {_long(audit.started - (at or audit.started))} before #{audit.id}"
+                 f"{'them' if hosts != 1 else 'it'}, {passed(audit.started - (at or audit.started))} before #{audit.id}"
                  for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command, limited
 
-from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
+from ..fleet_report import Authority, Cause, Decision, LastHeard, Since, Waived, Wave
 from ..own_command import own_command
 from ..store.sanitize import plain as stored
 from .view import canon
@@ -89,6 +89,8 @@ class Row(NamedTuple):
     acknowledged: Decision | None = None
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
+    #: Of a host that is silent: the audit that heard it last, and when.
+    heard: tuple[int, float] | None = None
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -169,7 +171,9 @@ def _cause(pile: list[Row], name: str) -> Cause:
         outcome=first.outcome, code=first.code, standing=first.standing, id=name, approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
-        covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))
+        covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
+        last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
+                         for heard in sorted({row.heard for row in pile if row.heard is not None})))
 
 
 def _general(row: Row) -> str:
