@@ -12,8 +12,8 @@ from tunecheck.util.at_first_use import dataclass
 from .fixes import Fix, on_hosts, said
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "Note", "Since", "Split", "State", "Waived",
-           "Wave"]
+__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "LastHeard", "Note", "Since", "Split", "State",
+           "Waived", "Wave"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
@@ -85,6 +85,15 @@ class Wave:
 
 
 @dataclass(frozen=True)
+class LastHeard:
+    """Hosts that did not answer, the last audit that they answered in, and its time."""
+
+    audit: int
+    at: float
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Cause:
     """One thing that happened, on as many hosts as it happened on: its identity is the destination value.
 
@@ -131,6 +140,8 @@ class Cause:
     asked: tuple[str, ...] = ()
     #: Where ``remedy`` is of several steps, or not the same for all hosts: what each of them has to do.
     fixes: tuple[Fix, ...] = ()
+    #: Those of its hosts that are silent: they have it as far as is known.
+    last_heard: tuple[LastHeard, ...] = ()
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
@@ -156,6 +167,8 @@ class Cause:
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
                        asked=tuple(host for host in self.asked if host in hosts),
+                       last_heard=tuple(replace(each, hosts=left) for each in self.last_heard
+                                        if (left := tuple(host for host in each.hosts if host in hosts))),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property

@@ -58,7 +58,7 @@ def posted(hook: Hook | None, report: FleetReport, store: Store, say: Callable[[
            beside: Collection[int] = ()) -> list[str]:
     """A note about what was sent. An address is told the news of each inventory and limit once; what could not be
     delivered goes with the next audit of it, or with `tunecheck fleet`, and changes nothing about the audit.
-    ``beside``: audits of other limits that the report shows as well."""
+    ``beside``: other audits of the inventory that the report shows as well."""
     if hook is None:
         return []
     import hashlib  # start-up time: the list of verbs needs this module, too
@@ -66,7 +66,9 @@ def posted(hook: Hook | None, report: FleetReport, store: Store, say: Callable[[
     from tunecheck.errors import ProbeError
 
     scopes = {head.id: head.scope for head in store.audits()}
-    shown = {scopes[number]: number for number in (*sorted(beside), report.audit.id) if number in scopes}
+    # One that was cut off may go on: its news are told once it is finished.
+    done = {head.id for head in store.audits() if head.finished is not None} | {report.audit.id}
+    shown = {scopes[number]: number for number in (*sorted(beside), report.audit.id) if number in scopes.keys() & done}
     places = {scope: hashlib.sha256(f"{hook.url}\0{scope}".encode("utf-8", "replace")).hexdigest() for scope in shown}
     posted_until = {scope: store.last_posted(place) for scope, place in places.items()}
     if all((posted_until[scope] or 0) >= number for scope, number in shown.items()):

@@ -3,7 +3,7 @@ and the name stands in reports and in the store; it is made and taken apart here
 
 from __future__ import annotations
 
-__all__ = ["inventory_of", "named", "of_carried", "without_limit"]
+__all__ = ["fleet_of", "inventory_of", "named", "of_carried", "without_limit"]
 
 _BETWEEN, _LIMIT, _FILES = ", ", "limit ", "files of "
 
@@ -16,8 +16,16 @@ def named(place: str, limit: str = "", files: str = "") -> str:
 
 
 def without_limit(scope: str) -> str:
-    """Return what the audits of one inventory have in common, whatever their limit."""
-    return scope.partition(_BETWEEN + _LIMIT)[0]
+    """Return the name that the same audit has without its limit."""
+    place, limit, rest = scope.partition(_BETWEEN + _LIMIT)
+    _, files, folder = rest.rpartition(_BETWEEN + _FILES)
+    return f"{place}{files}{folder}" if limit and files else place
+
+
+def fleet_of(scope: str) -> str:
+    """Return what the audits of one inventory have in common, whatever a limit left out and wherever its files lay; of
+    carried files without an inventory, their folder."""
+    return inventory_of(scope) or without_limit(scope)
 
 
 def of_carried(scope: str) -> bool:

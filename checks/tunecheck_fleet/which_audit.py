@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tunecheck.util.text import some
 
 from .own_command import own_command
-from .scope import without_limit
+from .scope import fleet_of, without_limit
 
 if TYPE_CHECKING:
     from .model import AuditHead
@@ -24,7 +24,7 @@ def newest_of_each(store: Store) -> list[AuditHead]:
     found: dict[str, AuditHead] = {}
     for head in store.audits():
         if head.finished is not None:
-            found[without_limit(head.scope)] = head
+            found[fleet_of(head.scope)] = head
     return sorted(found.values(), key=lambda head: -head.id)[:_LOOKED]
 
 
@@ -52,7 +52,7 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
     if shown is None:
         return ()
     newest = next((head for head in newest_of_each(store)
-                   if without_limit(head.scope) == without_limit(shown.scope)), None)
+                   if fleet_of(head.scope) == fleet_of(shown.scope)), None)
     if newest is None or newest.id <= audit_id:
         return ()
     return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: hosts and causes are those of that "
@@ -84,15 +84,15 @@ def groups_now(store: Store) -> set[str]:
 
 
 def of_other_limits(store: Store, audit_id: int | None) -> tuple[str, ...]:
-    """What is to be said where a report has this audit's hosts alone, and audits of other limits heard others."""
+    """What is to be said where a report has this audit's hosts alone, and other audits of its inventory heard
+    others."""
     number = store.audit(audit_id).id
     own = {state.host for state in store.hosts(number, bare=True)}
     count = len({state.host for state in store.hosts(number, store.beside(number), bare=True)} - own)
     if not count:
         return ()
-    return (f"{count} host{'s' * (count > 1)} that audits with another --limit heard {'are' if count > 1 else 'is'} "
-            f"not in audit #{number}; all hosts together: {own_command('fleet')}; one of them: "
-            f"{own_command('drift --host HOST')}",)
+    return (f"{count} other host{'s' * (count > 1)} of this inventory {'are' if count > 1 else 'is'} not in audit "
+            f"#{number} (another --limit); all hosts together: {own_command('fleet')}",)
 
 
 def _hosts(store: Store, head: AuditHead) -> set[str]:

@@ -74,6 +74,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     from ..judge import JudgeOptions, allowed_missing, report
     from ..key import VARIABLE
     from ..store import open_store
+    from ..which_audit import of_other_limits
     from .shared_options import check_places, finish
 
     wanted = check_places(outputs)
@@ -97,7 +98,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
             from ..check_diff import ask, targets
 
             found = report(store, done.audit.id, replace(options, claims=ask(inventory, targets(found))))
-        found = replace(found, notes=(*done.notes, *found.notes))
+        found = replace(found, notes=(*done.notes, *of_other_limits(store, done.audit.id), *found.notes))
         finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(hook, found, store, _progress))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -34,12 +33,12 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
     from ..focus import focus
     from ..judge import JudgeOptions, allowed_missing, report
     from ..time_options import since as moment
-    from ..which_audit import newest_heard, newest_with, of_other_limits
+    from ..which_audit import newest_heard, newest_with
     from .shared_options import check_places, finish, opened
 
     wanted = check_places(outputs)
     allowed_missing(max_missing, 1)
-    options = JudgeOptions(baseline=baseline, since=moment(since, "--since", time.time()))
+    options = JudgeOptions(baseline=baseline, since=moment(since, "--since", time.time()), union=host is None)
     with opened(store_url) as store:
         if host is not None:
             lookup.host(store, host)
@@ -47,7 +46,5 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
             lookup.fact(store, fact, host)
         audit = newest_with(store, host) if host is not None else newest_heard(store)[0]
         found = report(store, audit, options, host, any(wanted.values()))
-        more = of_other_limits(store, audit) if host is None else ()
     found = focus(found, host, fact)
-    finish(replace(found, notes=(*more, *found.notes)), wanted, verbose, fail_on, max_missing,
-           changes=host is None and fact is None)
+    finish(found, wanted, verbose, fail_on, max_missing, changes=host is None and fact is None)

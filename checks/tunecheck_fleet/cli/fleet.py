@@ -24,7 +24,8 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
     """Show the report of one audit again, the newest: how the fleet is now, compared with the audit before. No box is
     asked.
 
-    Also the hosts that audits with another --limit heard last, as they were then, and how old that is.
+    After an audit with --limit also the hosts of the inventory that earlier audits heard last, as they were then, and
+    how old that is.
 
     Exit codes as those of audit."""
     context = click.get_current_context()

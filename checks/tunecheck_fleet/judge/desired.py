@@ -50,7 +50,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         return known[key]
 
     for host in view.hosts:
-        for problem in host.problems if host.answered else ():
+        for problem in host.problems if host.told else ():
             judges, keys = facts(problem), _keys_as_before(view, host, problem, moved.get(host.host, {}))
             checks.add((host.group, problem.check))
             standing = _is_standing(view, host, problem, keys)
@@ -65,9 +65,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                                                     if (host.host, fact) in earlier)]))
     for over in view.resolved:
         there = hosts.get(over.host)
-        # A check that does not know any more has not resolved anything, and a box that is silent neither.
+        # A check that does not know any more has not resolved anything.
         # What nobody asks any more is a note (notes.py).
-        if there is None or not there.answered or over.check in there.unasked or any(
+        if there is None or not there.told or over.check in there.unasked or any(
                 problem.check == over.check and (
                     subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):

@@ -105,7 +105,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     events = [event for event in events_of(store, audit) if event.host in here]
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
-                                    and here[row.host].answered} if listed else set()
+                                    and here[row.host].told} if listed else set()
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),

@@ -12,6 +12,7 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .approved import approved
+from .notes import passed
 from .options import SPLIT, JudgeOptions
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
@@ -48,28 +49,32 @@ _TIMELINE = 30
 def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     """Everything the judges need, read once. UsageError: no such audit, host or baseline."""
     audit = store.audit(audit_id)
-    previous = compared_with(store, audit, options)
+    also = store.beside(audit.id) if options.union and options.baseline == "previous" else {}
+    previous = compared_with(store, audit, options, also)
     heads = store.audits()
     done = [head for head in heads if head.id <= audit.id and head.finished is not None]
     opened = store.open_findings(audit.id)
     began, standing = began_of(opened)
-    also = store.beside(audit.id) if options.union and options.baseline == "previous" and options.since is None else {}
     states = store.hosts(audit.id, also, gauges=(STATE,))
-    # What is new on a host goes by the audit before the one that it answered last.
-    before = {state.host: also[state.newest] or 0 for state in states
-              if state.newest in also and state.newest != audit.id and state.newest is not None}
+    # What is new on a host goes by the audit before the one that it answered last, where no day was asked for.
+    before = {state.host: also[state.newest] or 0 for state in states if options.since is None
+              and state.newest in also and state.newest is not None}
     census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also)
     kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
-    after = previous.id if previous else None
+    after = previous.id if previous else 0
+    # Where no audit before heard a host of this one, the hosts that others heard have earlier ones all the same.
+    compared = previous is not None or bool(before)
     # Audits of other limits lie between the two: what they saw is theirs.
     asked = groups_of(hosts)
-    changes = [row for row in store.changes(min([after or 0, *before.values()]), audit.id)
-               if row.host in asked and row.since.seen > before.get(row.host, after or 0)] if previous else []
+    first = min([after, *before.values()])
+    changes = [row for row in store.changes(first, audit.id)
+               if row.host in asked and row.since.seen > before.get(row.host, after)] if compared else []
     volatile = [row for row in store.volatility(RECENT, audit.id, restless=True) if row.suspicious]
     # What looks volatile is reported on its night only, and is not held open: the next night it is another value.
-    open_moves, back = _unapproved(store, previous, audit, asked, before, {row.fact for row in volatile})
+    open_moves, back = _unapproved(store, after, audit, asked, before, {row.fact for row in volatile}) if compared \
+        else ((), frozenset())
     events = [event for event in events_of(store, audit) if event.host in asked]
     begin = previous.id if previous else audit.id - 1
     names = {row.fact for row in volatile}
@@ -92,8 +97,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         claims=tuple(store.claims(audit.id)),
         began=began, standing=standing,
         resolved=resolved_of((row for row in store.problems_resolved(
-                               min([previous.id, *before.values()]), audit.id, told=True)
-                           if (row.until or 0) > before.get(row.host, previous.id)), asked) if previous else (),
+                               first, audit.id, told=True)
+                           if (row.until or 0) > before.get(row.host, after)), asked) if compared else (),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),
@@ -115,28 +120,23 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
 
 
 
-def _long(passed: float) -> str:
-    return f"{passed / 3600:.1f} h" if passed >= 3600 else f"{passed / 60:.0f} min" if passed >= 90 else "a minute"
-
-
 def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int | None]) -> tuple[str, ...]:
-    """How old the answers are that are not of this audit."""
+    """How old the answers of other audits are; of hosts that are silent, notes() says it."""
     count = Counter((state.last_ok, state.last_ok_at) for state in states
-                    if also and state.last_ok is not None and state.last_ok < audit.id)
+                    if also and state.answered and state.last_ok is not None and state.last_ok < audit.id)
     return tuple(f"{hosts} host{'s' * (hosts != 1)} as #{number} heard "
-                 f"{'them' if hosts != 1 else 'it'}, {_long(audit.started - (at or audit.started))} before #{audit.id}"
+                 f"{'them' if hosts != 1 else 'it'}, {passed(audit.started - (at or audit.started))} before #{audit.id}"
                  for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
 
-def _unapproved(store: Store, previous: AuditHead | None, audit: AuditHead, asked: Mapping[str, str],
+def _unapproved(store: Store, after: int, audit: AuditHead, asked: Mapping[str, str],
                 before: Mapping[str, int], but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
-    """Changes of earlier audits that nobody approved; and what is as it was before."""
-    if previous is None:
-        return (), frozenset()
+    """Changes of earlier audits (up to ``after``; of a host, up to ``before``) that nobody approved; and what is as it
+    was before."""
     rows, back = store.unapproved(audit.id, but)
     return (moves_of((row for row in rows if row.host in asked
-                    and row.since.seen <= before.get(row.host, previous.id)), asked), frozenset(back))
+                    and row.since.seen <= before.get(row.host, after)), asked), frozenset(back))
 
 
 

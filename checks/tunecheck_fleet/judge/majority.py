@@ -34,7 +34,7 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
         move = moves.moves.get(outlier.host, {}).get(outlier.fact)
         meta = view.of(outlier.fact)
         since = move.since if move else outlier.since
-        fresh = move is not None or vote.moved or view.previous is None or (
+        fresh = move is not None or vote.moved or (view.previous is None and outlier.host not in view.before) or (
             since is not None and not view.had(outlier.host, since))
         rows.append(Row(
             "majority", meta.severity, outlier.fact, outlier.group, outlier.host,

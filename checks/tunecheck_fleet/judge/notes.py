@@ -12,7 +12,7 @@ from ..fleet_report import Note
 from .view import View
 from .volatile import VolatileFact
 
-__all__ = ["notes"]
+__all__ = ["notes", "passed"]
 
 _NAMED = 5
 
@@ -30,9 +30,13 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
             + "; facts that only some of them tell are not compared")
     if audit.finished is None:
         yield f"#{audit.id} is not finished: hosts may follow"
-    silent = [host.host for host in view.hosts if not host.answered and host.last_ok is not None]
-    if silent:
-        yield f"{_listed(silent)} did not answer: not judged in this audit"
+    silent: dict[tuple[int, float | None], list[str]] = {}
+    for host in view.hosts:
+        if not host.answered and host.last_ok is not None:
+            silent.setdefault((host.last_ok, host.last_ok_at), []).append(host.host)
+    for (number, at), names in sorted(silent.items(), key=lambda item: item[0][0]):
+        yield (f"{_listed(names)} did not answer: told as #{number} heard {'them' if len(names) > 1 else 'it'}, "
+               f"{passed(audit.started - (at or audit.started))} before #{audit.id}")
     for event in sorted(view.events, key=lambda event: event.host):
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"
@@ -55,6 +59,11 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
     swung = Counter(fact for _, fact in back)
     for fact, count in sorted(swung.items(), key=_most):
         yield Note(f"{fact} changed and came back since the previous audit on {_hosts(count)}", fact)
+
+
+def passed(seconds: float) -> str:
+    """Between two audits."""
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min" if seconds >= 90 else "a minute"
 
 
 def _most(item: tuple[str, int]) -> tuple[int, str]:

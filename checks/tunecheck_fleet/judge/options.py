@@ -29,7 +29,8 @@ class JudgeOptions:
     time in seconds since 1970 (float) to compare with instead of the previous audit. ``share`` and ``at_least``: when
     a majority has a say. ``rollout``: which part of a group has to move to one value in one audit to be one line.
     ``now``: None is the clock.
-    ``union``: also the hosts that other audits of this inventory (another --limit) heard last, as they were then.
+    ``union``: also the hosts that other audits of this inventory (another --limit, or none) heard last, as they were
+    then.
     ``claims``: what the roles' dry run said (tunecheck_fleet/check_diff.py). ``entries``: None is the registry."""
 
     baseline: str = "previous"

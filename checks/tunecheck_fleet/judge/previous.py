@@ -59,8 +59,7 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     rows = []
     for move in view.unapproved:
         where = hosts.get(move.host)
-        # A box that is silent is neither drifted nor clean.
-        if where is None or not where.answered or (move.host, move.fact) in not_of or move.fact in not_facts \
+        if where is None or not where.told or (move.host, move.fact) in not_of or move.fact in not_facts \
                 or move.fact in moves.moves.get(move.host, {}) or _mended(move, over) or (
                     move.fact == _NAME and _renamed(view, move)):
             continue

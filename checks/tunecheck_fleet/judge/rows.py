@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from tunecheck.model.command import Command
 
 from ..fixes import Step, fixes_of, said
-from ..fleet_report import Authority, Cause, Decision, Since, Waived, Wave
+from ..fleet_report import Authority, Cause, Decision, LastHeard, Since, Waived, Wave
 from ..store.sanitize import plain as stored
 from .view import canon
 
@@ -91,6 +91,8 @@ class Row(NamedTuple):
     asked: bool = False
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
+    #: Of a host that is silent: the audit that heard it last, and when.
+    heard: tuple[int, float] | None = None
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -168,7 +170,9 @@ def _cause(pile: list[Row], name: str) -> Cause:
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
         asked=tuple(sorted({row.host for row in pile if row.asked})),
-        fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else ())
+        fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
+        last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
+                         for heard in sorted({row.heard for row in pile if row.heard is not None})))
 
 
 def _waves(pile: list[Row]) -> tuple[Wave, ...]:

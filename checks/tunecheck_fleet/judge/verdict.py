@@ -103,7 +103,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))
-    rows = [row for row in rows if options.judges(row.authority)]
+    rows = [row for row in _as_heard(view, rows) if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
         own = {(row.group, row.fact) for row in rows if row.host == about}
@@ -151,7 +151,8 @@ def _judged(view: View, found: Mapping[tuple[str, str, str], Vote],
     """What was held against something, with or without a cause. ``judged``: (group, fact or check) of every
     cause."""
     names = {(group, fact) for group, _, fact in found} | judged | view.judged
-    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies if view.previous is not None}))
+    return tuple(sorted(names | {(tally.group, tally.fact) for tally in view.tallies
+                                 if view.previous is not None or view.before}))
 
 
 def _of_groups(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -177,6 +178,13 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
     return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+
+
+def _as_heard(view: View, rows: list[Row]) -> list[Row]:
+    """What is told of a silent host is as it was last heard."""
+    silent = {host.host: (host.last_ok, host.last_ok_at or 0.0) for host in view.hosts
+              if not host.answered and host.last_ok is not None}
+    return [row._replace(heard=silent[row.host]) if row.host in silent else row for row in rows] if silent else rows
 
 
 def _known_from(view: View, rows: list[Row]) -> list[Row]:

@@ -63,6 +63,11 @@ class Host(NamedTuple):
     def answered(self) -> bool:
         return self.status in ("ok", "partial")
 
+    @property
+    def told(self) -> bool:
+        """Whether it ever answered: of one that is silent now, what it told last stands."""
+        return self.answered or self.last_ok is not None
+
 
 @dataclass(frozen=True)
 class Move:

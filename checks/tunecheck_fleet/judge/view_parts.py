@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from tunecheck.errors import Misuse, UsageError
@@ -60,7 +60,9 @@ _LOOK = Remedy.typed("look at it on the box: `sudo tunecheck preflight -v`; wher
 STATE, OPEN = "roles.state", ("staged", "trial")
 
 
-def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> AuditHead | None:
+def compared_with(store: Store, audit: AuditHead, options: JudgeOptions,
+                  also: Collection[int] = ()) -> AuditHead | None:
+    """``also``: audits of the hosts that this one did not ask, and the report has all the same."""
     if options.number is not None:
         if options.number >= audit.id:
             raise UsageError(f"audit #{options.number} is not before #{audit.id}: nothing can have changed since",
@@ -73,9 +75,9 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions) -> Audi
         # (it was of another inventory, or all were silent) knows nothing of them.
         early = [head for head in reversed(older) if head.started <= begin]
         late = [head for head in older if head.started > begin]
-        names = store.names(audit.id)
+        names = store.names(audit.id, also)
         return next((head for head in (*early, *late) if not names.isdisjoint(store.names(head.id, answered=True))),
-                    early[0] if early else older[0] if older else None)
+                    None)
     return store.previous(audit.id)
 
 

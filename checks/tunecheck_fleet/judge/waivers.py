@@ -93,14 +93,14 @@ def _note(view: View, waiver: Waiver, count: int) -> str:
 
 
 def _asked(view: View, waiver: Waiver) -> bool:
-    """Whether this audit could have matched it: a host of another --limit, or one that is silent, says nothing."""
+    """Whether this audit could have matched it: a host of another --limit, or one that never answered, says nothing."""
     hosts = [host for host in view.hosts if fnmatchcase(host.host, waiver.host or "*")]
     if not hosts:
         return not any(fnmatchcase(name, waiver.host or "*") for name in view.known)
     hosts = [host for host in hosts if fnmatchcase(host.group, waiver.group or "*")]
     if not hosts:
         return view.known <= {host.host for host in view.hosts}
-    return any(host.answered for host in hosts)
+    return any(host.told for host in hosts)
 
 
 def _shown(waiver: Waiver) -> str:

@@ -94,6 +94,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
                                                "reason": waived.reason},
         "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
         "covered": list(cause.covered), "asked": list(cause.asked),
+        "last_heard": [{"audit": each.audit, "at": each.at, "hosts": list(each.hosts)} for each in cause.last_heard],
     }
 
 

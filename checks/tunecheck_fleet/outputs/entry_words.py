@@ -15,7 +15,7 @@ from ..own_command import own_command
 from .text import ago, change, clock, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
-           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "title", "wave"]
+           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -36,7 +36,19 @@ def acknowledgement(cause: Cause) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def remarks(cause: Cause) -> list[str]:
+def silence(cause: Cause, now: float | None = None) -> list[str]:
+    """That its hosts are silent, so that it is told as they were last heard, and how old that is (without ``now`` the
+    time)."""
+    if not cause.last_heard or cause.state == "resolved":
+        return []
+    first, last = cause.last_heard[0], cause.last_heard[-1]
+    count = sum(len(each.hosts) for each in cause.last_heard)
+    who = "silent" if count == len(cause.hosts) else f"{count} of {len(cause.hosts)} silent"
+    when = f"#{last.audit}" if first == last else f"#{first.audit} to #{last.audit}"
+    return [f"{who} (last heard in {when}, {clock(first.at) if now is None else _ago(first.at, now)})"]
+
+
+def remarks(cause: Cause, now: float) -> list[str]:
     """What somebody decided of it, and what it is beside new or known: in a line that is cut it stands before all that
     may be cut off. What a line begins with (WAIVED) says the same itself, but by whom."""
     found = []
@@ -52,11 +64,15 @@ def remarks(cause: Cause) -> list[str]:
             found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
     found += ["as the specification asks"] if as_asked(cause) and cause.counts else []
-    return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
+    return [*found, *silence(cause, now), *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
 
 def age(cause: Cause, now: float) -> str:
-    return "" if cause.since is None else f"#{cause.since.seen} {ago(cause.since.seen_at, now)}"
+    return "" if cause.since is None else f"since #{cause.since.seen} ({_ago(cause.since.seen_at, now)})"
+
+
+def _ago(seconds: float, now: float) -> str:
+    return f"just {word}" if (word := ago(seconds, now)) == "now" else word
 
 
 def judgement(finding: Entry) -> str:

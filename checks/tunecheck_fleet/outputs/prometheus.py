@@ -1,7 +1,8 @@
 """An audit as a textfile for node_exporter's collector on the control node. docs/metrics.md says what each
 metric means.
 
-No value is ever a label: each new value would be a new series. A host that did not answer has no sample of its own.
+No value is ever a label: each new value would be a new series. A host that did not answer has no sample of its own,
+but of what is open on it: that stands as it was last heard.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
     if not findings:
         return []
     hosts = words.plural(len({host for each in findings for host in each.lead.hosts}), "host")
-    command = own_command("fleet")
+    command = own_command("fleet -v")
     blind = sum(each.lead.unjudged for each in findings)
     parts = [words.plural(len(findings) - blind, "cause")] if len(findings) > blind else []
     parts += [f"{blind} that could not be judged"] if blind else []
@@ -163,7 +163,7 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     word = kind(cause)
     mark = cause.severity.upper() if cause.counts else word.upper()
     age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
-    said = [*([word] if word == "known" else []), *words.remarks(cause)]
+    said = [*([word] if word == "known" else []), *words.remarks(cause, now)]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
     hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
     title, says = words.title(finding), words.says(finding)
@@ -171,7 +171,7 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
     # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
     if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
-        decided = ", ".join(words.remarks(cause))
+        decided = ", ".join(words.remarks(cause, now))
         told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
         less = ", ".join(part for part in (*said[:word == "known"], age) if part)
         line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
@@ -200,7 +200,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
         fix = unbroken(f"fix: {command} says how", [command], style.width, INDENT)
     else:
         fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
-    about = ", ".join((kind(cause), *words.remarks(cause)))
+    about = ", ".join((kind(cause), *words.remarks(cause, now)))
     title = f"{cause.severity.upper():<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
     lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
         *_judged(finding, since, style, now), *fix]
@@ -226,6 +226,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     mark = word.upper() if word in ("standing", "approved", "waived", "resolved") else cause.severity.upper()
     remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
+    remarks += words.silence(cause, now)
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
     says = words.says(finding)

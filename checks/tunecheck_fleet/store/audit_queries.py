@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, exists, func, or_, select
 
 from ..fleet_report import Since
 from .schema import audit, host, identity, snap, span
@@ -47,9 +47,13 @@ def since(when: dict[int, float], seen: int, after: int | None) -> Since:
 
 
 def there(number: int, also: Collection[int]) -> Any:
-    """Snaps of that audit, and the newest ones of hosts that were last heard in one of ``also``."""
+    """Snaps of that audit, and of hosts that were last heard before it in one of ``also``."""
     own = (snap.c.from_audit <= number) & (number <= SNAP_END)
-    return own if not also else or_(own, snap.c.to_audit.is_(None) & host.c.last_audit.in_(sorted(also))
+    later = snap.alias()
+    # An audit that is running has heard some of them again.
+    last = ~exists().where(later.c.host_id == snap.c.host_id, later.c.from_audit > snap.c.from_audit,
+                           later.c.from_audit <= number)
+    return own if not also else or_(own, (snap.c.from_audit <= number) & SNAP_END.in_(sorted(also)) & last
                                     & host.c.retired_audit.is_(None))
 
 

@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, true, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, true, update
 
 from tunecheck import __version__
 from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from ..own_command import own_command
-from ..scope import without_limit
+from ..scope import fleet_of, without_limit
 from .ask_again import forget_silent
-from .audit_queries import ANSWERED
+from .audit_queries import ANSWERED, there
 from .claims import settle
 from .open_history import Open
 from .sanitize import canonical, plain
@@ -163,10 +163,18 @@ def head(store: OpenHistory, audit_id: int | None) -> AuditHead:
 def previous(store: OpenHistory, audit_id: int) -> AuditHead | None:
     with store.db.read() as connection:
         scope = connection.execute(select(audit.c.scope).where(audit.c.id == audit_id)).scalar()
-        row = connection.execute(
-            select(audit).where(audit.c.id < audit_id, audit.c.finished.is_not(None), audit.c.pruned.is_(False))
-            .order_by(audit.c.scope != (scope or ""), audit.c.id.desc()).limit(1)).first()
+        older = select(audit).where(audit.c.id < audit_id, audit.c.finished.is_not(None),
+                                    audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
+        row = connection.execute(older.where(audit.c.scope == (scope or "")).limit(1)).first()
+        if row is None:
+            asked = set(connection.execute(_names_in(audit_id)).scalars())
+            row = next((other for other in connection.execute(older).all() if not asked.isdisjoint(
+                connection.execute(_names_in(other.id)).scalars())), None)
     return None if row is None else _head(row)
+
+
+def _names_in(audit_id: int) -> Select[tuple[str]]:
+    return select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(there(audit_id, ()))
 
 
 def last_with(store: OpenHistory, name: str) -> int | None:
@@ -180,20 +188,24 @@ def last_with(store: OpenHistory, name: str) -> int | None:
 
 
 def beside(store: OpenHistory, audit_id: int) -> dict[int, int | None]:
-    """The newest finished audit of every other limit of the same inventory, with the audit before it of that scope:
-    what they heard of hosts that ``audit_id``, the newest one of this inventory, did not ask still stands. Empty where
-    it is not that."""
+    """The earlier audits of the same inventory that heard hosts which ``audit_id``, the newest one of it, did not ask,
+    each with the audit that it is compared with: what they heard still stands. Empty where it is not that.
+
+    An audit without a limit asks every host of the inventory: whoever was heard only before it is not in it any more.
+    Where there is none, that is known of each limit by itself. One that was cut off, or was pruned, has heard its hosts
+    all the same."""
     with store.db.read() as connection:
-        rows = connection.execute(select(audit.c.id, audit.c.scope).where(
-            audit.c.finished.is_not(None), audit.c.pruned.is_(False)).order_by(audit.c.id)).all()
-    scopes: dict[str, list[int]] = {}
-    for number, scope in rows:
-        scopes.setdefault(scope, []).append(number)
-    own = next((scope for number, scope in rows if number == audit_id), None)
-    if own is None or max(number for number, scope in rows if without_limit(scope) == without_limit(own)) != audit_id:
+        rows = connection.execute(select(audit.c.id, audit.c.scope, audit.c.finished).order_by(audit.c.id)).all()
+    own = next((fleet_of(scope) for number, scope, _ in rows if number == audit_id), None)
+    rows = [row for row in rows if fleet_of(row.scope) == own]
+    done = {row.scope: row.id for row in rows if row.finished is not None}
+    if not done or max(done.values()) != audit_id:
         return {}
-    return {numbers[-1]: numbers[-2] if len(numbers) > 1 else None for scope, numbers in scopes.items()
-            if scope != own and without_limit(scope) == without_limit(own)}
+    whole = max((number for scope, number in done.items() if without_limit(scope) == scope), default=None)
+    first = done if whole is None else dict.fromkeys(done, whole)
+    numbers = [row.id for row in rows if first.get(row.scope, 0) <= row.id < audit_id]
+    before = {number: previous(store, number) for number in numbers}
+    return {number: head.id if head is not None else None for number, head in before.items()}
 
 
 def _nothing(audit_id: int) -> UsageError:

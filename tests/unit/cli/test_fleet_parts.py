@@ -37,12 +37,19 @@ def test_a_host_is_told_of_as_the_newest_audit_that_has_it(parts: Fleet, host: s
     assert document["summary"]["outcome"] == ("drift" if host == "gpu1" else "clean")
 
 
-def test_drift_of_all_says_where_the_hosts_of_other_limits_are(parts: Fleet) -> None:
+def test_drift_of_all_is_about_the_hosts_of_all_limits(parts: Fleet) -> None:
     _, document = _document(parts, "drift")
-    assert statuses(document) == {"gpu3": "ok"}
-    said = next(note for note in document["notes"] if note.startswith("2 hosts"))
-    assert "tunecheck fleet;" in said and "tunecheck drift --host HOST" in said
-    assert set(statuses(_document(parts, "fleet")[1])) == {"gpu1", "gpu2", "gpu3"}
+    assert set(statuses(document)) == set(statuses(_document(parts, "fleet")[1])) == {"gpu1", "gpu2", "gpu3"}
+    assert any(note.startswith("2 hosts as #3 heard them") for note in document["notes"])
+
+
+def test_an_audit_of_a_part_says_that_others_are_not_in_it(parts: Fleet, tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path)
+    (fleet.folder / "hosts.json").write_text((parts.folder / "hosts.json").read_text())
+    for number in (1, 2, 3):
+        fleet.put(number)
+    said = [fleet.audit("-i", "hosts.json", *limit)[1] for limit in ((), ("--limit", "rack2"))]
+    assert ["2 other hosts of this inventory are not in audit #2" in one_line(each) for each in said] == [False, True]
 
 
 @pytest.mark.parametrize("where", [("--host", "gpu1"), ("--group", "rack1"), ("--group", "rack2")])

@@ -229,14 +229,14 @@ def test_other_words_are_the_same_cause_and_another_code_is_another() -> None:
 
 
 def test_new_known_and_resolved() -> None:
-    hosts = (_host("h1", _fail()), _host("h2", _fail("swap")), _host("h3"), _host("h4", status="timeout"),
-             _host("h5", _fail("xid", outcome="unknown")))
+    hosts = (_host("h1", _fail()), _host("h2", _fail("swap")), _host("h3"),
+             _host("h4", status="timeout", last_ok=None), _host("h5", _fail("xid", outcome="unknown")))
     resolved = tuple(Resolved(host, "g", check, "it", "fail", since(2, 1)) for host, check in (
         ("h3", "smt"), ("h4", "smt"), ("h5", "xid")))
     report = _said(view({}, hosts=hosts, resolved=resolved, began={"h1": {("cpu-governor", "governor"): since(5, 4)},
                                                            "h2": {("swap", "governor"): since(2, 1)}}))
     states = {(cause.fact, cause.hosts): cause.state for cause in report.causes}
-    # h4 did not answer and h5's check does not know: neither has resolved anything.
+    # h4 never answered and h5's check does not know: neither has resolved anything.
     assert states == {("cpu-governor", ("h1",)): "new", ("swap", ("h2",)): "known", ("smt", ("h3",)): "resolved",
                       ("xid", ("h5",)): "new"}
 

@@ -137,8 +137,11 @@ def test_a_check_names_its_fact_since_when_and_is_clean_again(steps: _Steps) -> 
     steps.audit(_seen("a", FAIL), _seen("b", kernel__cmdline__iommu="pt"))
     [cause] = steps.said().causes
     assert cause.state == "known" and cause.since.seen == 2
+    name = cause.id
     steps.audit(_seen("a", status="timeout"), _seen("b", kernel__cmdline__iommu="pt"))
-    assert steps.said().causes == (), "a silent box is neither drifted nor clean"
+    [cause] = steps.said().causes
+    assert (cause.state, cause.id, cause.counts) == ("known", name, True), "a silent box is as it was last heard"
+    assert [(each.audit, each.hosts) for each in cause.last_heard] == [(3, ("a",))]
     assert [(row.host, row.status) for row in steps.said().hosts] == [("a", "timeout"), ("b", "ok")]
     assert any(note.startswith("a ") for note in steps.said().notes)
     steps.audit(_seen("a", kernel__cmdline__iommu="pt", changes=(Change("run 7", 1.0, "committed"),)),

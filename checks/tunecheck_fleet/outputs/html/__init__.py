@@ -27,7 +27,7 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
-from ..entry_words import approving, expected, lead, needs, says, title
+from ..entry_words import approving, expected, lead, needs, says, silence, title
 from ..text import SEVERITIES, STATUSES, change, clock, interval, kind, lasts, titled
 from .timeline import timeline
 
@@ -102,7 +102,7 @@ def _entries(listed: Sequence[Cause]) -> list[dict[str, Any]]:
 def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """What the template shows of a cause."""
     cause = entry.lead
-    remarks = (["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
+    remarks = (silence(cause) + ["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
     decision = cause.acknowledged or cause.approved
     return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, bindparam, null, or_, select, update
 
-from ...scope import inventory_of, without_limit
+from ...scope import fleet_of
 from ..audit_queries import ANSWERED
 from ..identify import Box
 from ..schema import audit, finding_span, snap
@@ -34,7 +34,7 @@ def resume(connection: Connection, row: Box, audit_id: int, told: Collection[tup
     if not last:
         return set()
     first = min(begun for begun, _ in last.values())
-    inventory = {number: _inventory(scope) for number, scope in connection.execute(
+    inventory = {number: fleet_of(scope) for number, scope in connection.execute(
         _SCOPES.where(audit.c.id >= first, audit.c.id <= audit_id))}
     own = inventory.get(audit_id)
     heard = [(begun, row.last_audit if ended is None else ended) for begun, ended in _HEARD(
@@ -47,8 +47,3 @@ def resume(connection: Connection, row: Box, audit_id: int, told: Collection[tup
     if again:
         _AGAIN(connection, again)
     return {each["found"] for each in again}
-
-
-def _inventory(scope: str) -> str:
-    """Whatever was left out of it by a limit, and wherever its files lay."""
-    return inventory_of(scope) or without_limit(scope)
