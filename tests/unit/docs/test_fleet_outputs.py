@@ -7,12 +7,12 @@ from pathlib import Path
 
 from tests.unit.fleet.reports import example, fleet
 
+from tunecheck.util.host_names import fold
 from tunecheck_fleet.outputs import KINDS, html
 from tunecheck_fleet.outputs.html import html as page_of
 from tunecheck_fleet.outputs.html.timeline import _MOST
 from tunecheck_fleet.outputs.schema import SCHEMAS
 from tunecheck_fleet.outputs.terminal import verdict_line
-from tunecheck.util.host_names import fold
 from tunecheck_fleet.outputs.text import kind
 from tunecheck_fleet.outputs.webhook import _RETRIED, SECRET, Hook
 

@@ -47,8 +47,12 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"the running command line cannot be read: {running.why()}", evidence=(running.source,),
                       absence=running.absence)
     else:
-        for token in tokens:
-            yield _judge(case, token, running.value)
+        found = [_judge(case, token, running.value) for token in tokens]
+        # Of every finding the whole fix: a parameter that is left would take another reboot.
+        lacking = " ".join(each.subject for each in found if each.outcome == "fail")
+        remedy = case.play("cmdline", True, by_hand=boot_remedies.add(lacking)) if lacking else None
+        for each in found:
+            yield replace(each, remedy=remedy) if each.outcome == "fail" else each
 
 
 def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
@@ -129,6 +133,6 @@ def _pass(token: str, text: str, *evidence: str) -> Finding:
 
 
 def _fail(case: Case, code: str, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
+    """The finding; its fix is that of all parameters."""
     expected = "running" if case.trial else "configured, generated and running"
-    return Finding(_ID, code, token, "fail", layer, f"{token} {text}", "missing", expected, evidence,
-                   case.play("cmdline", True, by_hand=boot_remedies.add(token)))
+    return Finding(_ID, code, token, "fail", layer, f"{token} {text}", "missing", expected, evidence)
