@@ -9,13 +9,14 @@ from tunecheck.util.host_names import fold
 from tunecheck.util.text import some
 
 from ..entries import Entry, as_asked, gpus_of, happened, only_counts
+from ..events.first import before
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
 from ..own_command import own_command
 from .text import ago, change, clock, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
-           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "silence", "title", "wave"]
+           "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "says", "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -145,19 +146,42 @@ def more(finding: Entry, listed: bool = False) -> str:
     count = plural(len(finding.more), "more fact")
     if listed:
         return f"{count} of the same audit{what}, below"
-    failing = list(dict.fromkeys(titled(each) for each in finding.more if each.outcome == "fail"))
+    failing = list(dict.fromkeys(map(titled, _failing(finding))))
     named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
     few = len(named) == len(finding.more) and len(named) <= FEW
+    if failing and len(named) > FEW:
+        named = _checks(finding)
     fail = sum(each.outcome == "fail" for each in finding.more)
     failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
     names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
     return f"{count} of the same audit{what}{names}{'' if few else ' (-v lists them)'}"
 
 
-def below(finding: Entry) -> str:
-    """Of an entry that has few lines, how many failures stand below the one that leads."""
-    fail = sum(each.outcome == "fail" for each in finding.more)
-    return f"{plural(fail, 'more failure')} with it (-v)" if fail else ""
+def below(finding: Entry, room: int) -> str:
+    """Of an entry that has few lines, how many failures stand below the one that leads, and of which checks, as far as
+    there is room: the count alone is always there."""
+    count = len(_failing(finding))
+    if not count:
+        return ""
+    said, names = plural(count, "more failure"), _checks(finding)
+    ways = (f"{said}: {some(names, most, ', ')} (-v)" for most in range(min(FEW, len(names)), 0, -1))
+    return next((way for way in ways if len(way) <= room), f"{said} with it (-v)")
+
+
+def other_checks(finding: Entry) -> list[str]:
+    """In a few words, from the longest to the shortest, which other checks fail in an entry that is open."""
+    names = [each for each in _checks(finding) if each != finding.lead.fact and finding.lead.state != "resolved"]
+    return [some(names, most, ", ") for most in range(min(FEW, len(names)), 0, -1)]
+
+
+def _checks(finding: Entry) -> list[str]:
+    return list(dict.fromkeys(each.fact for each in _failing(finding)))
+
+
+def _failing(finding: Entry) -> list[Cause]:
+    """What fails below the one that leads; first what that one's fix does not end."""
+    ended = (finding.lead.fact, *before(finding.lead))
+    return sorted((each for each in finding.more if each.outcome == "fail"), key=lambda each: each.fact in ended)
 
 
 def part_of(finding: Entry) -> str:

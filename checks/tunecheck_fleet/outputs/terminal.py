@@ -167,17 +167,30 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
     hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
     title, says = words.title(finding), words.says(finding)
-    told = f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
+    checks = words.other_checks(finding)
+
+    def wide(title: str) -> str:
+        return f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
+
+    # The names of other checks that fail are worth more than the end of what it says, and than its age.
+    named = (wide(f"{title} and {names}") for names in checks)
+    told = next((each for each in named if _room(each, says, style)), wide(title))
     line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
     # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
-    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
+    if style.width < _WIDE or not _room(told, says, style) or (checks and told == wide(title)):
         decided = ", ".join(words.remarks(cause, now))
         told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
+        told += next((f" and {names}" for names in checks if len(safe(f"{told} and {names}")) + CUT <= style.width), "")
         less = ", ".join(part for part in (*said[:word == "known"], age) if part)
         line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
+
+
+def _room(told: str, says: str, style: Style) -> bool:
+    """Whether a line that begins so has room for the beginning of what is said."""
+    return len(safe(told)) + min(_SAID, len(says)) + CUT <= style.width
 
 
 def _four(finding: Entry, style: Style, now: float) -> list[str]:
@@ -187,7 +200,8 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     if len(cause.all_waves) > 1:
         beside = words.plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
-    where = "; ".join(part for part in (where, words.below(finding)) if part)
+    room = style.width - INDENT - len(safe(f"{where}; "))
+    where = "; ".join(part for part in (where, words.below(finding, room)) if part)
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
     last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else

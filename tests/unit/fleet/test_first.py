@@ -95,3 +95,22 @@ def test_a_short_form_says_how_many_failures_stand_below_the_one_that_leads() ->
     found = [_first(check), *(_blocked(other, number, ("gpu001",)) for number in range(3)), *many]
     lines = terminal(report(causes=found), Style(80), now=NOW).splitlines()
     assert any("3 more failures" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+@pytest.mark.parametrize("state", ["new", "known"])
+def test_failures_below_the_one_that_leads_are_named_where_there_is_room(width: int, state: Any) -> None:
+    """First the checks that the fix of the lead does not end, whichever is ranked before."""
+    check, other = _PAIRS[0]
+    found = [_first(check, state=state), *(_blocked(other, number, ("gpu001",), state=state) for number in range(3)),
+             _blocked("acs-redirect", 4, ("gpu001",), state=state)]
+    many = [cause(fact=f"fact.{number}", authority="majority", id=f"a000000{number:x}", hosts=(f"gpu{number:03d}",),
+                  text="what it says " * 9, before=None) for number in range(14)]
+    tight = terminal(report(causes=[*found, *many]), Style(width), now=NOW)
+    line = next((line for line in tight.splitlines() if "acs-redirect" in line), "")
+    room = width > (60 if state == "new" else 80)
+    assert bool(line) == room, tight
+    assert other not in line or line.index("acs-redirect") < line.index(other)
+    text = " ".join(terminal(report(causes=found), Style(width), now=NOW).split())
+    assert ("acs-redirect" in text) == (state == "new" or room), text
+    assert "acs-redirect" in " ".join(terminal(report(causes=found), Style(0), now=NOW).split())

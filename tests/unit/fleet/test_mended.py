@@ -34,8 +34,8 @@ def _changed(fact: str, before: Any, value: Any = None, hosts: tuple[str, ...] =
     """Audit #5; the fact changed in ``seen``."""
     name = f"kernel.cmdline.{fact}"
     moves = tuple(move(host, name, before, value, seen) for host in hosts)
-    return view({host: {} for host in ("r2", "r3")}, **{"moves" if seen == 5 else "unapproved": moves},
-                meta={name: Meta(severity="high", fix="reboot")})
+    return view({host: {} for host in ("r2", "r3")}, moves=moves if seen == 5 else (),
+                unapproved=moves if seen < 5 else (), meta={name: Meta(severity="high", fix="reboot")})
 
 
 def _found(seen: View, subject: str, *hosts: str, check: str = _CHECK, until: int | None = 5, began: int = 1) -> View:

@@ -191,6 +191,15 @@ def test_every_contradiction_has_the_whole_fix_so_that_one_reboot_ends_it(runnin
 
 
 
+def test_every_missing_parameter_has_the_fix_of_all_of_them() -> None:
+    spec = frozen(iommu="pt", kernel=Kernel(cmdline=("pcie_port_pm=off", "quiet")))
+    found = [each for each in judged(full(switch(), "quiet", "quiet"), "cmdline-token", spec, "host")
+             if each.outcome == "fail"]
+    (remedy,) = {finding.remedy for finding in found}
+    assert len(found) == 2 and remedy is not None and remedy.needs_reboot
+    assert remedy.text.startswith("put iommu=pt pcie_port_pm=off into ")
+
+
 @pytest.mark.parametrize(("running", "blamed"), [("quiet", False), ("pcie_ports=compat", True)])
 def test_the_port_services_are_off_by_a_word_only_where_it_is_there(running: str, blamed: bool) -> None:
     log = ("[    0.000000] Linux version 6.12.1\n"

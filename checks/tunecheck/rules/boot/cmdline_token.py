@@ -130,6 +130,7 @@ def _pass(token: str, text: str, *evidence: str) -> Finding:
 
 
 def _fail(case: Case, code: str, token: str, layer: str, text: str, evidence: tuple[str, ...]) -> Finding:
+    """The finding; its fix is that of all parameters: one that is left would take another reboot."""
     expected = "running" if case.trial else "configured, generated and running"
     return Finding(_ID, code, token, "fail", layer, f"{token} {text}", "missing", expected, evidence,
                    line_fix(case))
