@@ -162,19 +162,22 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     cause = finding.lead
     word = kind(cause)
     mark = cause.severity.upper() if cause.counts else word.upper()
-    age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
     said = [*([word] if word == "known" else []), *words.remarks(cause, now)]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
-    hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
-    title, says = words.title(finding), words.says(finding)
-    told = f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
+    hosts, title, says = fold(cause.hosts, 30), words.title(finding), words.says(finding)
+    for less in (False, True):
+        age = words.age(cause, now, less) if word != "resolved" else ""
+        about = ", ".join(part for part in (*said, age) if part)
+        told = f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
+        if fits := style.width >= _WIDE and len(safe(told)) + min(_SAID, len(says)) + CUT <= style.width:
+            break
     line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
     # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
-    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
+    if not fits:
         decided = ", ".join(words.remarks(cause, now))
         told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
-        less = ", ".join(part for part in (*said[:word == "known"], age) if part)
-        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
+        rest = ", ".join(part for part in (*said[:word == "known"], age) if part)
+        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", rest) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
