@@ -119,7 +119,7 @@ class Store(OpenHistory):
         return audits.head(self, audit_id)
 
     def previous(self, audit_id: int) -> AuditHead | None:
-        """What ``audit_id`` is compared with: the last finished one of its scope, else the last that has a host of it."""
+        """What ``audit_id`` is compared with: the last finished one of its scope, else the last with a host of it."""
         return audits.previous(self, audit_id)
 
     def beside(self, audit_id: int) -> dict[int, int | None]:
