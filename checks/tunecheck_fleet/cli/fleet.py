@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..hooks import hooked
 from .shared_options import judged, listed, only_above, stored_below
+
+if TYPE_CHECKING:
+    from ..store.rows import Volatile
 
 __all__ = ["fleet"]
 
@@ -119,10 +122,16 @@ def volatility(outer: str | None, store_url: str | None, last: int, as_json: boo
 
         emit(to_text(list_document("fleet volatility", found, last=last)))
         return
-    emit("".join(f"{each.fact}: {each.change_rate:.1%} of hosts change it in an audit, "
-                 f"{round(each.distinct_share * each.hosts)} values on {each.hosts} hosts"
-                 f"{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}\n"
-                 for each in found) or f"no fact changed in the last {last} audits\n")
+    emit("".join(f"{_restless(each)}\n" for each in found) or f"no fact changed in the last {last} audits\n")
+
+
+def _restless(each: Volatile) -> str:
+    """Two things of a fact, each with what it is counted of: how often it changed, and what it is now."""
+    from ..outputs.entry_words import plural
+
+    values = plural(round(each.distinct_share * each.hosts), "value")
+    return (f"{each.fact}: changed on {each.change_rate:.1%} of hosts from one audit to the next, on average; today "
+            f"{values} on {plural(each.hosts, 'host')}{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}")
 
 
 @fleet.command()

@@ -11,8 +11,10 @@ from typing import Any
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Cause
+from ..model import Problem
 
-__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_moves", "grew", "replaced"]
+__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_moves", "grew", "missing_places",
+           "replaced"]
 
 #: Facts that name each board, and what such a name is; a serial number is on the board itself, so it comes first.
 BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
@@ -56,10 +58,20 @@ def gpu_moves(causes: Collection[Cause]) -> GpuMoves:
     others = max((replaced(cause) for cause in told.values()), default=0)
     # Of several hosts with other addresses a cause names none.
     missing = [cause for cause in causes if (cause.fact, cause.code) in _MISSING and "*" not in cause.subject]
-    places = dict.fromkeys(place for cause in missing for place in cause.subject.split(", ") if ":" in place)
+    places = dict.fromkeys(place for cause in missing for place in _places(cause.subject))
     before, now = counts
     lost = before - now if before is not None and now is not None else 0
     return GpuMoves(lost, others, before, now, gone, came, BOARDS.get(named, ""), tuple(places))
+
+
+def missing_places(problems: Collection[Problem]) -> frozenset[str]:
+    """Bus addresses of GPUs that a host misses, where its checks tell them."""
+    return frozenset(place for each in problems if (each.check, each.code) in _MISSING
+                     for place in _places(each.subject))
+
+
+def _places(subject: str) -> list[str]:
+    return [place for place in subject.split(", ") if ":" in place]
 
 
 def fewer(cause: Cause) -> int:

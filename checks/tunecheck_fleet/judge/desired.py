@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from ..events.gpu_moves import COUNTED, grew
+from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
 from .authority import HAPPENING, judged, judges_one
 from .rows import OVER, Row, plain, widest
@@ -24,6 +24,8 @@ _CUT = re.compile(r" and [0-9]+ more$")
 #: Characters of a value in a sentence.
 _VALUE = 60
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+#: A subject that names GPUs, or PCI devices.
+_DEVICE = re.compile(r"\bGPU\d+\b|\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?\b")
 #: Check, subject.
 _Keys = list[tuple[str, str]]
 
@@ -41,6 +43,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         fact for facts in moved.values() for fact in facts})
     hosts = {host.host: host for host in view.hosts}
     earlier = {(move.host, move.fact): move for move in view.unapproved}
+    stirred: dict[str, set[str]] = defaultdict(set)     # also what changed and came back
+    for move in view.moves:
+        stirred[move.host].add(move.fact)
     known: dict[tuple[str, str], list[str]] = {}
 
     def facts(problem: Problem) -> list[str]:
@@ -76,7 +81,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        why = _why_over(view, problem, judges, moved.get(over.host, {}))
+        why = _without_its_gpu(problem, there, moved.get(over.host, {})) or _why_over(
+            view, problem, judges, moved.get(over.host, {}), stirred[over.host])
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
@@ -87,14 +93,24 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     return _folded(rows), settled, checks
 
 
-def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move]) -> str:
+def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -> str:
+    """What is so where a host has fewer GPUs than before, and what is over was said of one: nothing was mended."""
+    if not _DEVICE.search(problem.subject) or not any(
+            fact in moved and grew(moved[fact].value, moved[fact].before) for fact in COUNTED):
+        return ""
+    if missing_places(there.problems).issuperset(problem.subject.split(", ")):
+        return "its GPU is gone: nothing was mended"
+    return "there are fewer GPUs now, and its GPU may be the one that is gone"
+
+
+def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move], stirred: set[str]) -> str:
     """What is so where a check finds something no more: the fact that changed, where it is one. Where none of the facts
-    that it judges changed, most likely the specification did: what the box was judged by earlier is not kept. Another
-    version of tunecheck judges otherwise."""
+    that it judges changed (``stirred``: in between, too), most likely the specification did: what the box was judged by
+    earlier is not kept. Another version of tunecheck judges otherwise."""
     if problem.outcome == "unknown":
         return "this can be judged now"
     same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
-    if same_version and judges and problem.check not in HAPPENING and not any(fact in moved for fact in judges):
+    if same_version and judges and problem.check not in HAPPENING and stirred.isdisjoint(judges):
         return "the specification most likely allows this now: no fact that the check judges has changed"
     changed = [moved[fact] for fact in judges if fact in moved]
     if len(changed) != 1:

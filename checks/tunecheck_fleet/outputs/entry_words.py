@@ -68,8 +68,12 @@ def remarks(cause: Cause, now: float) -> list[str]:
     return [*found, *silence(cause, now), *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
 
-def age(cause: Cause, now: float) -> str:
-    return "" if cause.since is None else f"since #{cause.since.seen} ({_ago(cause.since.seen_at, now)})"
+def age(cause: Cause, now: float, short: bool = False) -> str:
+    """``short``: for a line that has no room."""
+    if cause.since is None:
+        return ""
+    when = _ago(cause.since.seen_at, now)
+    return f"#{cause.since.seen} {when}" if short else f"since #{cause.since.seen} ({when})"
 
 
 def _ago(seconds: float, now: float) -> str:

@@ -162,35 +162,29 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     cause = finding.lead
     word = kind(cause)
     mark = cause.severity.upper() if cause.counts else word.upper()
-    age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
     said = [*([word] if word == "known" else []), *words.remarks(cause, now)]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
-    hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
-    title, says = words.title(finding), words.says(finding)
+    hosts, title, says = fold(cause.hosts, 30), words.title(finding), words.says(finding)
     checks = words.other_checks(finding)
-
-    def wide(title: str) -> str:
-        return f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
-
     # The names of other checks that fail are worth more than the end of what it says, and than its age.
-    named = (wide(f"{title} and {names}") for names in checks)
-    told = next((each for each in named if _room(each, says, style)), wide(title))
+    titles = [f"{title} and {names}" for names in checks] or [title]
+    for each, less in ((each, less) for each in titles for less in (False, True)):
+        age = words.age(cause, now, less) if word != "resolved" else ""
+        about = ", ".join(part for part in (*said, age) if part)
+        told = f"{head}{about}{'  ' if about else ''}{each} on {hosts}"
+        if fits := style.width >= _WIDE and len(safe(told)) + min(_SAID, len(says)) + CUT <= style.width:
+            break
     line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
     # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
-    if style.width < _WIDE or not _room(told, says, style) or (checks and told == wide(title)):
+    if not fits:
         decided = ", ".join(words.remarks(cause, now))
         told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
         told += next((f" and {names}" for names in checks if len(safe(f"{told} and {names}")) + CUT <= style.width), "")
-        less = ", ".join(part for part in (*said[:word == "known"], age) if part)
-        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
+        rest = ", ".join(part for part in (*said[:word == "known"], age) if part)
+        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", rest) if part))
     fits = len(safe(told)) + CUT <= style.width
     lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
-
-
-def _room(told: str, says: str, style: Style) -> bool:
-    """Whether a line that begins so has room for the beginning of what is said."""
-    return len(safe(told)) + min(_SAID, len(says)) + CUT <= style.width
 
 
 def _four(finding: Entry, style: Style, now: float) -> list[str]:

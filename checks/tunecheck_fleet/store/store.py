@@ -119,13 +119,12 @@ class Store(OpenHistory):
         return audits.head(self, audit_id)
 
     def previous(self, audit_id: int) -> AuditHead | None:
-        """What ``audit_id`` is compared with: the newest finished audit before it of the same scope, else the newest
-        that has one of its hosts."""
+        """What ``audit_id`` is compared with: the last finished one of its scope, else the last with a host of it."""
         return audits.previous(self, audit_id)
 
     def beside(self, audit_id: int) -> dict[int, int | None]:
-        """Earlier audits of the same inventory that heard hosts which ``audit_id`` did not ask, each with the one that
-        it is compared with, where ``audit_id`` is the newest of that inventory; else none."""
+        """Earlier audits of the same inventory whose hosts stand as they heard them, each with the one that it is
+        compared with, where ``audit_id`` is the newest of that inventory; else none."""
         return audits.beside(self, audit_id)
 
     def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from tests.unit.fleet.nights import Fleet, audited
 
+from tunecheck_fleet.cli.fleet import _restless
 from tunecheck_fleet.decisions_by_id import decide, finding_of, shown_in
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.store.rows import Volatile
 from tunecheck_fleet.store.store import Store
 
 _NIGHTS = 7
@@ -73,3 +75,10 @@ def test_every_id_is_the_same_thing_in_all_views(tmp_path: Path, acknowledged: b
 
         audited(store, _fleet(), clock, night)
         assert len(seen) > 6
+
+
+@pytest.mark.parametrize(("hosts", "share", "said"), [
+    (5, 0.2, "changed on 4.4% of hosts from one audit to the next, on average; today 1 value on 5 hosts"),
+    (1, 1.0, "today 1 value on 1 host"), (4, 0.5, "today 2 values on 4 hosts")])
+def test_how_often_a_fact_changed_and_what_it_is_have_a_base_each(hosts: int, share: float, said: str) -> None:
+    assert said in _restless(Volatile("pcie.aspm", hosts, share, 0.044, False))

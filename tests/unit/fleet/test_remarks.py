@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 import pytest
 from tests.unit.fleet.reports import WHEN, cause, report, row, since
 
 from tunecheck.report.style import Style
-from tunecheck_fleet.fleet_report import Cause, Decision, Waived
+from tunecheck_fleet.fleet_report import Cause, Decision, LastHeard, Since, Waived
+from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
+
+NOW = WHEN + 2 * 3600
 
 
 def _decision(kind: str, owner: str = "") -> Decision:
@@ -58,3 +62,23 @@ def test_a_note_is_whole(width: int, crowd: tuple[Cause, ...]) -> None:
     told = report(hosts=(row("r3"), row("r4")), causes=crowd, notes=(note,))
     text = " ".join(terminal(told, Style(width), now=WHEN).split())
     assert f"NOTE {note}" in re.sub(r"\s+", " ", text)
+
+
+def test_a_known_cause_says_since_when_it_is_known() -> None:
+    """"known, #1 now" could be read as its age alone."""
+    made = report(causes=(cause(fact="smt", state="known", hosts=("gpu007",), since=Since(365, NOW - 5)),))
+    assert "known, since #365 (just now)" in terminal(made, Style(120), now=NOW)
+
+
+@pytest.mark.parametrize("width", [0, 40, 60, 80, 100, 200])
+@pytest.mark.parametrize("state", ["new", "grown", "known"])
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_what_a_silent_box_had_says_so_in_every_line(width: int, state: Any, acknowledged: bool) -> None:
+    decision = _decision("acknowledge", "ann") if acknowledged else None
+    made = report(causes=(cause(fact="smt", state=state, hosts=("gpu007", "gpu008"), acknowledged=decision,
+                                covered=("gpu007", "gpu008") if acknowledged else (),
+                                last_heard=(LastHeard(360, NOW - 7200, ("gpu008",)),)),))
+    for verbose in (False, True):
+        text = "".join(terminal(made, Style(width), verbose, NOW).split())
+        assert "1of2silent(lastheardin#360,2hago)" in text, text
+    assert "1 of 2 silent (last heard in #360" in html(made)
