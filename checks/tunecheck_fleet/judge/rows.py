@@ -89,11 +89,18 @@ class Row(NamedTuple):
     acknowledged: Decision | None = None
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
+    #: As in Cause.
+    was: str = ""
+
+    @property
+    def unjudged(self) -> bool:
+        """As in Cause."""
+        return self.outcome == "unknown" and self.severity == "low"
 
     @property
     def identity(self) -> tuple[str, ...]:
-        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same,
-                str(self.state == "resolved"), str(self.intended), str(self.standing),
+        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same, self.was,
+                str(self.unjudged), str(self.state == "resolved"), str(self.intended), str(self.standing),
                 str(self.waived and self.waived.id), str(self.approved is not None))
 
     def name(self, whole: bool) -> str:
@@ -107,7 +114,9 @@ class Row(NamedTuple):
             # What is as it was before is over under the id of what it had become; majority.py has that as the value.
             changed_back = authority == "previous" and self.state == "resolved"
             authority, same = "previous", canon(self.before if changed_back else self.value)
-        text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same))
+        # What was known once, and what never was, are two causes of one check.
+        known = [f"known {self.was}"] if whole and self.outcome == "unknown" and not self.unjudged else []
+        text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same, *known))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
@@ -166,7 +175,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, code=first.code, standing=first.standing, id=name, approved=first.approved,
+        outcome=first.outcome, was=first.was, code=first.code, standing=first.standing, id=name,
+        approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})))

@@ -14,7 +14,7 @@ from ..own_command import own_command
 from .text import ago, change, clock, fold, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
-           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "title", "wave"]
+           "named_hosts", "needs", "part_of", "plural", "remarks", "says", "severity", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -51,6 +51,11 @@ def remarks(cause: Cause) -> list[str]:
             found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
     return [*found, *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
+
+
+def severity(cause: Cause) -> str:
+    """What stands first: how bad it is, which nobody knows of what could not be judged."""
+    return "UNKNOWN" if cause.unjudged else cause.severity.upper()
 
 
 def age(cause: Cause, now: float) -> str:

@@ -23,7 +23,7 @@ __all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", 
 
 @dataclass(frozen=True)
 class FleetRow:
-    """A box as the newest audit left it. ``drifted``: entries of its report that count; ``problems``: findings that
+    """A box as the newest audit left it. ``drifted``: entries of its report that are drift; ``problems``: findings that
     fail or are unknown, ``failing`` and ``unknown`` of them, beside ``warnings``; ``last_ok``: the newest audit that it
     answered in. ``high``, ``medium`` and ``low``: the entries by severity, without ``unjudged``, those that could not
     be judged."""

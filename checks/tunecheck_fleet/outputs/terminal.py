@@ -161,7 +161,7 @@ def _brief(finding: Entry, style: Style, now: float) -> list[str]:
     """What is open since an earlier night, or over, in one line."""
     cause = finding.lead
     word = kind(cause)
-    mark = cause.severity.upper() if cause.counts else word.upper()
+    mark = words.severity(cause) if cause.counts else word.upper()
     age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
     said = [*([word] if word == "known" else []), *words.remarks(cause)]
     head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
@@ -201,10 +201,11 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     else:
         fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
     about = ", ".join((kind(cause), *words.remarks(cause)))
-    title = f"{cause.severity.upper():<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
+    mark = words.severity(cause)
+    title = f"{mark:<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
     lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
         *_judged(finding, since, style, now), *fix]
-    return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+    return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
 
 
 def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> list[str]:
@@ -223,8 +224,9 @@ def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> li
 def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:
     cause = finding.lead
     word = kind(cause)
-    mark = word.upper() if word in ("standing", "approved", "waived", "resolved") else cause.severity.upper()
-    remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
+    own = word in ("standing", "approved", "waived", "resolved")
+    mark = word.upper() if own else words.severity(cause)
+    remarks = [word] if not own else [cause.severity] if word == "standing" else []
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     if cause.flapping:
         remarks.append(f"flapping on {fold(cause.flapping, 60)}")
