@@ -176,12 +176,13 @@ class Cause:
 
 @dataclass(frozen=True)
 class Waived:
-    """Why a cause is not counted."""
+    """Why a cause is not counted. ``follows``: the waiver does not name it, and covers it with what it names."""
 
     id: int
     until: float
     author: str
     reason: str
+    follows: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ..own_command import own_command
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "plain", "widest"]
+__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "named_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
@@ -48,7 +48,12 @@ def decided_as(told: Row | Cause) -> str:
     one of them has said nothing of the others; however many GPUs it names, and with which numbers, it is one thing."""
     if told.authority not in ("desired", "role"):
         return told.fact
-    return f"{told.fact}/{_name_of(told.subject)}"
+    return named_as(told.fact, told.subject)
+
+
+def named_as(check: str, subject: str) -> str:
+    """The same of what a check says of a subject."""
+    return f"{check}/{_name_of(subject)}"
 
 
 @lru_cache(4096)

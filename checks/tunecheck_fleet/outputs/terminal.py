@@ -10,7 +10,7 @@ from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, each_cause, entries
-from ..fleet_report import FleetReport, Since, Split
+from ..fleet_report import Cause, FleetReport, Since, Split
 from ..own_command import own_command
 from . import entry_words as words
 from .counts import summary, verdict_line, verdict_word
@@ -122,8 +122,10 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
                 f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
         told = [each for each in findings if each not in unread]
         return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [said], style)]
+    if tight and findings and kind(findings[0].lead) not in _NEWS:
+        return _briefs(findings, style, now)
     if tight:
-        return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
+        return [_four(each, style, now) for each in findings]
     return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
             and not _gone_dark(each)
             else _cause(each, style, verbose, now) for each in findings]
@@ -157,27 +159,53 @@ def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
     return [entry("KNOWN", [said], style, commands=[command])]
 
 
-def _brief(finding: Entry, style: Style, now: float) -> list[str]:
-    """What is open since an earlier night, or over, in one line."""
+def _briefs(findings: Sequence[Entry], style: Style, now: float) -> list[list[str]]:
+    """Each in one line. Of what does not count all lines have one form."""
+    whole = findings[0].lead.counts or all(_fits(_in_full(each, now)[0], each, style) for each in findings)
+    return [_brief(each, style, now, whole) for each in findings]
+
+
+def _brief(finding: Entry, style: Style, now: float, whole: bool = True) -> list[str]:
+    """What is open since an earlier night, or over, in one line; not ``whole``: host and cause first in any case."""
     cause = finding.lead
-    word = kind(cause)
-    mark = words.severity(cause) if cause.counts else word.upper()
-    age = words.age(cause, now) if word != "resolved" and cause.since is not None else ""
-    said = [*([word] if word == "known" else []), *words.remarks(cause)]
-    head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
-    hosts, about = fold(cause.hosts, 30), ", ".join(part for part in (*said, age) if part)
-    title, says = words.title(finding), words.says(finding)
-    told = f"{head}{about}{'  ' if about else ''}{title} on {hosts}"
-    line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
+    told, line = _in_full(finding, now)
     # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
-    if style.width < _WIDE or len(safe(told)) + min(_SAID, len(says)) + CUT > style.width:
-        decided = ", ".join(words.remarks(cause))
-        told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
-        less = ", ".join(part for part in (*said[:word == "known"], age) if part)
-        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", less) if part))
-    fits = len(safe(told)) + CUT <= style.width
-    lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
-    return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
+    if not whole or not _fits(told, finding, style):
+        says, known = words.says(finding), ["known"] * (kind(cause) == "known")
+        decided = ", ".join(_decided(finding))
+        told = f"{_head(cause)}{decided}{'  ' if decided else ''}{fold(cause.hosts, 30)}: {words.title(finding)}"
+        less = ", ".join(filter(None, (*known, _age(cause, now))))
+        line = safe("; ".join(filter(None, (f"{told}{': ' if says else ''}{says}", less))))
+    lines = [cut(line, style)] if len(safe(told)) + CUT <= style.width else wrap(safe(told), style.width, INDENT)
+    return [marked(lines[0], _mark(cause)) if style.colour else lines[0], *lines[1:]]
+
+
+def _in_full(finding: Entry, now: float) -> tuple[str, str]:
+    """The part that is never cut, and the line that begins with it."""
+    cause, says = finding.lead, words.says(finding)
+    about = ", ".join(filter(None, ("known" * (kind(cause) == "known"), *_decided(finding), _age(cause, now))))
+    told = f"{_head(cause)}{about}{'  ' if about else ''}{words.title(finding)} on {fold(cause.hosts, 30)}"
+    return told, safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
+
+
+def _fits(told: str, finding: Entry, style: Style) -> bool:
+    return style.width >= _WIDE and len(safe(told)) + min(_SAID, len(words.says(finding))) + CUT <= style.width
+
+
+def _mark(cause: Cause) -> str:
+    return words.severity(cause) if cause.counts else kind(cause).upper()
+
+
+def _head(cause: Cause) -> str:
+    return f"{_mark(cause):<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
+
+
+def _decided(finding: Entry) -> list[str]:
+    return [*words.remarks(finding.lead), *filter(None, [words.besides(finding, 0)])]
+
+
+def _age(cause: Cause, now: float) -> str:
+    return words.age(cause, now) if kind(cause) != "resolved" and cause.since is not None else ""
 
 
 def _four(finding: Entry, style: Style, now: float) -> list[str]:
@@ -245,7 +273,9 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         parts.append(told)
     if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
         parts.append(cause.text)
-    if finding.more:
+    if decided := "" if verbose else words.besides(finding, words.FEW):
+        parts.append(decided + " (-v lists them)" * (len(finding.more) > words.FEW))
+    elif finding.more:
         parts.append(words.more(finding, verbose))
     if cause.acknowledged and cause.counts:
         parts.append(words.acknowledgement(cause))
