@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
+from .decisions.numbers import numbers_text
 from .entries import Entry, entries
 from .fleet_report import Cause, Decision
-from .outputs.text import clock, kind
+from .outputs.entry_words import title
+from .outputs.text import clock, kind, lasts
 from .own_command import own_command
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
     for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
-    return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {entry.lead.fact}",
+    return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {title(entry)}",
                           [(host, decided_as(cause)) for cause in causes for host in cause.hosts],
                           author=author, owner=owner, link=link, note=note), entry)
             for entry, causes in zip(wanted_entries, about, strict=True)]
@@ -84,12 +86,27 @@ def finding_of(report: FleetReport, name: str, decisions: Iterable[Decision] = (
     if approved is not None:
         raise UsageError(f"{whole}: approved already (by {approved.author}, {clock(approved.created)}); to take that "
                          f"back: {own_command('approve --end {id}', id=approved.id)}", Misuse.ALREADY)
-    over = next((cause for cause in report.causes if cause.id == name), None)
-    if over is not None:
-        raise UsageError(f"{name}: is {kind(over)} in audit #{report.audit.id}; nothing is to be said of it",
-                         Misuse.OVER)
+    whole = whole_id(name, {cause.id for cause in report.causes})
+    if settled := [cause for cause in report.causes if cause.id == whole]:
+        raise UsageError(f"{whole}: in audit #{report.audit.id} {_settled(settled)}", Misuse.OVER)
     meant = did_you_mean(nearest(name, there, 3)) or f"`{own_command('fleet')}` shows them with their ids"
     raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}", Misuse.NO_SUCH)
+
+
+def _settled(causes: Sequence[Cause]) -> str:
+    """Why nothing can be said of a finding that does not count, and the command that makes it count again, where there
+    is one."""
+    first = causes[0]
+    if waived := {cause.waived.id: cause.waived for cause in causes if cause.waived}:
+        numbers = numbers_text(waived)
+        by, word = waived[min(waived)], "waivers" if len(waived) > 1 else "waiver"
+        return (f"it is waived {lasts(by)} by {by.author} ({word} {numbers}: {by.reason}); end that first: "
+                f"{own_command('waive --end {numbers}', numbers=numbers)}")
+    return {"resolved": "it is resolved: nothing of it is left",
+            "standing": "it is a warning that stands, and no drift: nothing of it has to be approved or waived",
+            "intended": "our own roles changed it, and it is no drift: that is its approval",
+            "approved": "it is approved already; to take that back: " + own_command(
+                "approve --end {id}", id=first.approved.id if first.approved else 0)}[kind(first)]
 
 
 def _approvable(cause: Cause) -> bool:
@@ -111,4 +128,4 @@ def _why(cause: Cause) -> str:
 
 
 def _waive(cause: Cause) -> str:
-    return own_command("waive {fact} --host {host} --until 30d --reason WHY", fact=cause.fact, host=cause.hosts[0])
+    return own_command("waive {id} --until 30d --reason WHY", id=cause.id)

@@ -149,10 +149,13 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
 def _unread(ranked: Sequence[Cause], left: Sequence[int]) -> Iterable[tuple[int, int, str]]:
     """The same of checks that all miss one thing: what they say is one reason."""
     for code, source in SOURCES.items():
-        missing = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code == code]
-        if len(missing) > 1:
-            lead = next((index for index in missing if ranked[index].fact == source.check), missing[0])
-            yield from ((index, lead, source.what) for index in missing if index != lead)
+        unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code == code]
+        # What was known once is drift, and stands below nothing that never was.
+        for never in (False, True):
+            missing = [index for index in unread if ranked[index].unjudged == never]
+            if len(missing) > 1:
+                lead = next((index for index in missing if ranked[index].fact == source.check), missing[0])
+                yield from ((index, lead, source.what) for index in missing if index != lead)
 
 
 def _apart(cause: Cause, lead: Cause) -> bool:

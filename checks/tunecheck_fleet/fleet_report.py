@@ -121,6 +121,8 @@ class Cause:
     #: fail, warn or unknown, of a desired cause; and what the check says, as a code.
     outcome: str = ""
     code: str = ""
+    #: Of what cannot be told now, what was found before: fail, warn, or "" (nothing, or it was never known).
+    was: str = ""
     intended: bool = False
     #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
     #: it: it goes with what was asked for.
@@ -173,27 +175,34 @@ class Cause:
 
     @property
     def unjudged(self) -> bool:
-        """Whether nobody could ever look: it counts, and nothing was found. What was known once is told as a cause."""
+        """Whether nobody could ever look: nothing was found, so it is no drift, and no pass either. What was known once
+        is drift when it cannot be told any more: to take evidence away improves no verdict."""
         return self.outcome == "unknown" and self.severity == "low"
 
     @property
     def counts(self) -> bool:
-        """Whether it is drift: not resolved, not waived, and not merely what our own roles did since the last audit.
-        Against the spec, the majority or another box it counts whoever did it. A value that left the desired state is
-        drift whether the check calls it fail or warn; a standing warning is not (a stock kernel that rejects
-        pci=noacs would be drift every night). The last line, every output and --fail-on drift go by this."""
+        """Whether it is open, as drift or as what could not be judged: not resolved, not waived, and not merely what
+        our own roles did since the last audit. Against the spec, the majority or another box it counts whoever did it.
+        A value that left the desired state counts whether the check calls it fail or warn; a standing warning does not
+        (a stock kernel that rejects pci=noacs would be drift every night)."""
         return (self.state != "resolved" and self.waived is None and self.approved is None and not self.standing
                 and not (self.intended and self.authority == "previous"))
+
+    @property
+    def drifts(self) -> bool:
+        """Whether it is drift. The last line, every output and --fail-on drift go by this."""
+        return self.counts and not self.unjudged
 
 
 @dataclass(frozen=True)
 class Waived:
-    """Why a cause is not counted."""
+    """Why a cause is not counted. ``follows``: the waiver does not name it, and covers it with what it names."""
 
     id: int
     until: float
     author: str
     reason: str
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,9 +264,19 @@ class FleetReport:
     fact: str = ""
 
     @property
+    def open(self) -> tuple[Cause, ...]:
+        """The causes that count: as drift, or as what could not be judged."""
+        return tuple(cause for cause in self.causes if cause.counts)
+
+    @property
     def drift(self) -> tuple[Cause, ...]:
         """The causes that are drift."""
-        return tuple(cause for cause in self.causes if cause.counts)
+        return tuple(cause for cause in self.causes if cause.drifts)
+
+    @property
+    def unjudged(self) -> tuple[Cause, ...]:
+        """The causes that count, and of which nothing was ever known."""
+        return tuple(cause for cause in self.open if cause.unjudged)
 
     def count(self, *states: Status) -> int:
         return sum(row.status in states for row in self.hosts)

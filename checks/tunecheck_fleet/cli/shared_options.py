@@ -172,6 +172,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
     from tunecheck.errors import Misuse, UsageError
     from tunecheck.util.whole_file import emit
 
+    from ..decisions.covered import by_decision
     from ..lookup import me
 
     if sum((show, ended is not None, bool(findings))) != 1:
@@ -180,19 +181,17 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out",
                          Misuse.DOES_NOT_BELONG)
     with opened(store_url) as store:
-        covered: dict[int, list[str]] = {}
         if show:
             found = store.decisions()
         elif ended is not None:
             found = [store.end_decision(ended)]
         else:
-            from ..decisions_by_id import covers, decide, shown_in
-            from ..outputs.text import titled
+            from ..decisions_by_id import decide, shown_in
 
             now = shown_in(store, findings, audit_id)
             said = decide(store, now, what, findings, author=author or me(), owner=owner, link=link, note=note)
             found = [decision for decision, _ in said]
-            covered = {decision.id: [titled(each) for each in covers(what, entry)[1:]] for decision, entry in said}
+        covered = by_decision(found, store.decided_names())
     if as_json:
         from tunecheck.report.plain import to_text
 
@@ -208,12 +207,13 @@ def _decision(decision: Decision, covered: Sequence[str] = ()) -> str:
     """``covered``: what it is said of besides the finding that was named."""
     from tunecheck.report.style import safe
 
+    from ..outputs.entry_words import also
     from ..outputs.text import clock
 
     verb = "approved" if decision.kind == "approve" else "acknowledged"
     parts = [f"{decision.id}: {decision.finding} {decision.title} {verb} by {decision.author} as of "
              f"#{decision.audit}, {clock(decision.created)}", f"owner {decision.owner}" if decision.owner else "",
              decision.link, decision.note,
-             f"covers also {', '.join(dict.fromkeys(covered))}" if covered else "",
+             also(covered),
              "taken back" if decision.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

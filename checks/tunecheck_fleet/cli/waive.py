@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,13 @@ from tunecheck.util.text import some
 from .shared_options import stored
 
 if TYPE_CHECKING:
+    from ..decisions.covered import Covered
     from ..store import Store, Waiver
 
 __all__ = ["waive"]
 
 #: As reports name a finding.
 _ID = re.compile(r"[0-9a-fA-F]{4,8}")
-#: Inventories whose newest audit is looked at for what a new waiver covers.
-_LOOKED = 3
 
 
 @click.command()
@@ -34,11 +34,11 @@ _LOOKED = 3
 @click.option("--reason", metavar="TEXT", help="Why it may be so.")
 @click.option("--author", metavar="NAME", help="Who says so; default: you.")
 @click.option("--list", "show", is_flag=True, help="List the waivers.")
-@click.option("--end", "ended", type=click.IntRange(1), metavar="ID", help="Take a waiver away.")
+@click.option("--end", "ended", metavar="N", help="Take waivers away, as --list numbers them: 3, or 3,5-7.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
 @stored
 def waive(fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
-          reason: str | None, author: str | None, show: bool, ended: int | None, as_json: bool,
+          reason: str | None, author: str | None, show: bool, ended: str | None, as_json: bool,
           store_url: str | None) -> None:
     """Do not count a fact or a check as drift on a host or in a group, until a day, with a reason.
 
@@ -48,6 +48,7 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
     is over, or that matches nothing, is reported."""
     from tunecheck.errors import Misuse, UsageError
 
+    from ..decisions.covered import by_waiver
     from .shared_options import opened
 
     about = [name for name, given in (("FACT", fact), ("--host", host), ("--group", group), ("--value", value),
@@ -55,33 +56,21 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
     if sum((show, ended is not None, bool(about))) != 1:
         raise UsageError("expected one of: waive FACT --host HOST --until TIME --reason TEXT, waive --list, or "
                          "waive --end ID", Misuse.LEFT_OUT)
+    from ..decisions.numbers import numbers_of
+
+    numbers = numbers_of(ended, "--end") if ended is not None else []
     with opened(store_url) as store:
-        if show:
-            found = store.waivers()
-        elif ended is not None:
-            found = [store.unwaive(ended)]
+        if numbers:
+            found = store.unwaive(*numbers)
+            covered: dict[int, Covered] = {}
         else:
-            found = [_add(store, name, its, group, value, until, reason, author)
-                     for name, its in _meant(store, fact, host, group)]
-            found = _covering(store, found)
-    _show(found, as_json, "ended: " if ended is not None else "", new=bool(about))
-
-
-def _covering(store: Store, made: list[Waiver]) -> list[Waiver]:
-    """Return the waivers that were just made, with the audit in which each covers something that is shown."""
-    from ..judge import JudgeOptions, matched, report
-    from ..which_audit import newest_of_each, newest_with
-
-    numbers = {each.id for each in made}
-    host = made[0].host if len(made) == 1 else None
-    if host is not None and not set(host) & set("*?[") and matched(store, newest_with(store, host), host):
-        return [each for each in store.waivers() if each.id in numbers]
-    for head in newest_of_each(store)[:_LOOKED]:
-        report(store, head.id, JudgeOptions(union=True))        # which notes what matched in the store
-        made = [each for each in store.waivers() if each.id in numbers]
-        if all(each.last_matched is not None for each in made):
-            break
-    return made
+            made = [] if show else [_add(store, name, its, group, value, until, reason, author)
+                                    for name, its in _meant(store, fact, host, group)]
+            covered = by_waiver(store, made or store.waivers())
+            own = {each.id for each in made}
+            # As they are now, with the audit in which each covered something.
+            found = [each for each in store.waivers() if show or each.id in own]
+    _show(found, as_json, covered, "ended: " if numbers else "", new=bool(about))
 
 
 def _meant(store: Store, fact: str | None, host: str | None,
@@ -137,7 +126,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _show(found: list[Waiver], as_json: bool, before: str, new: bool) -> None:
+def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], before: str, new: bool) -> None:
     from tunecheck.util.whole_file import emit
 
     if as_json:
@@ -147,12 +136,20 @@ def _show(found: list[Waiver], as_json: bool, before: str, new: bool) -> None:
 
         emit(to_text(list_document("waive", found)))
         return
-    emit("".join(f"{before}{_line(each, new)}\n" for each in found) or "no waiver\n")
+    from ..decisions.numbers import numbers_text
+    from ..own_command import own_command
+
+    lines = [f"{before}{_line(each, covered.get(each.id), new)}\n" for each in found]
+    if new:
+        end = own_command("waive --end {numbers}", numbers=numbers_text(each.id for each in found))
+        lines.append(f"to end {'it' if len(found) == 1 else 'all of it'}: {end}\n")
+    emit("".join(lines) or "no waiver\n")
 
 
-def _line(waiver: Waiver, new: bool) -> str:
+def _line(waiver: Waiver, covered: Covered | None, new: bool) -> str:
     from tunecheck.report.style import safe
 
+    from ..outputs.entry_words import also
     from ..outputs.text import FOR_GOOD
 
     where = " ".join(part for part in (f"group {waiver.group}" if waiver.group else "",
@@ -161,9 +158,13 @@ def _line(waiver: Waiver, new: bool) -> str:
     if waiver.until is not None:
         end = time.strftime("until %Y-%m-%d %H:%M %Z", time.localtime(waiver.until))
     over = " (expired)" if waiver.until is not None and waiver.until <= time.time() else ""
-    covers = f"covers what audit #{waiver.last_matched} shows" if new else f"last matched in #{waiver.last_matched}"
-    used = covers if waiver.last_matched is not None else "covers nothing that the last audit shows" if new else \
-        "matched nothing yet"
+    if covered is not None:
+        used = "; ".join(part for part in (f"covers {', '.join(covered.own)} (audit #{covered.audit})",
+                                           also(covered.besides)) if part)
+    elif waiver.last_matched is not None:
+        used = f"last matched in #{waiver.last_matched}"
+    else:
+        used = "covers nothing that the last audit shows" if new else "matched nothing yet"
     value = f" = {waiver.value}" if waiver.value is not None else ""
     return safe(f"{waiver.id}: {waiver.fact}{value} on {where or 'all'}, {end}{over}, by {waiver.author}: "
                 f"{waiver.reason}; {used}")

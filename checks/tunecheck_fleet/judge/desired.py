@@ -169,16 +169,27 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     severity = _SEVERITY[problem.outcome]
     if problem.outcome == "unknown" and since is not None and since.after is not None:
         severity = "medium"     # it was known once: something stopped answering
-    if problem.outcome == "unknown" and problem.observed in ("fail", "warn"):
-        severity = "medium"     # it was found before, and may still be so (view_parts.py)
+    was = _was(view, host, problem) if problem.outcome == "unknown" else ""
+    if was:
+        severity = "medium"     # it was found before, and may still be so
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
-        commands=problem.commands, outcome=problem.outcome, code=problem.code,
+        commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
         same=_same_of(problem))
+
+
+def _was(view: View, host: Host, problem: Problem) -> str:
+    """What the check found before of that which it cannot tell now: fail, warn, or "". Of another subject, too, where
+    nothing is said of that one in its place."""
+    found = view.found.get(host.host, {}).get(problem.check, {})
+    said = {key for other in host.problems if other.check == problem.check for key in other.keys} if found else set()
+    own = {found[key] for key in problem.keys if key in found} or {
+        outcome for key, outcome in found.items() if key not in said}
+    return min(own, default=problem.observed if problem.observed in ("fail", "warn") else "")
 
 
 def _came(row: Row, moves: list[Move]) -> Row:

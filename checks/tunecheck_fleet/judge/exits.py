@@ -28,8 +28,10 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     """0 audited, nothing of ``fail_on``; 1 something of it; 2 no host answered; 3 more than ``max_missing`` hosts did
     not answer, or only in part. What is waived, resolved or came from our own roles is no reason.
 
-    drift: whatever makes the last line say DRIFT. fail and unknown: of that only what a check of the desired state
-    calls so, or a role's dry run beside it. coverage: what would be a 3 is a 1. Raises UsageError."""
+    drift: whatever makes the last line say DRIFT. fail: of that only what a check of the desired state calls so, or a
+    role's dry run beside it. unknown: what a check cannot tell, which is drift only where it was known once. What
+    failed when it was told last is all three: that nobody can look any more is no repair. coverage: what would be a 3
+    is a 1. Raises UsageError."""
     wrong = sorted(set(fail_on) - set(FAIL_ON))
     if wrong:
         raise UsageError(f"--fail-on {wrong[0][:40]!r} is not one of {', '.join(FAIL_ON)}", Misuse.MALFORMED)
@@ -37,12 +39,11 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
     if not report.answered:
         return 2
     short = len(report.hosts) - report.count("ok") > allowed
-    counted = report.drift
     hit = {
         "drift": outcome(report) == "drift",
-        "fail": any(cause.authority == "role" or (cause.authority == "desired" and cause.outcome == "fail")
-                    for cause in counted),
-        "unknown": any(cause.authority == "desired" and cause.outcome == "unknown" for cause in counted),
+        "fail": any(cause.authority == "role" or (cause.authority == "desired" and "fail" in (cause.outcome, cause.was))
+                    for cause in report.drift),
+        "unknown": any(cause.outcome == "unknown" for cause in report.open),
         "coverage": short,
     }
     return 1 if any(hit[name] for name in fail_on) else 3 if short else 0

@@ -27,6 +27,7 @@ from .view_parts import (
     contradicted,
     each_of,
     events_of,
+    found_of,
     groups_of,
     host_of,
     kept_of,
@@ -119,7 +120,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
             key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
         shared=shared, events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
-        began=began, standing=standing,
+        began=began, standing=standing, found=found_of(of_host),
         resolved=resolved_of(over, groups),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),

@@ -26,6 +26,7 @@ from .view_parts import (
     contradicted,
     each_of,
     events_of,
+    found_of,
     groups_of,
     host_of,
     kept_of,
@@ -95,7 +96,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         events=tuple(event for event in events if event.audit > before.get(event.host, begin)),
         past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         claims=tuple(store.claims(audit.id)),
-        began=began, standing=standing,
+        began=began, standing=standing, found=found_of(opened),
         resolved=resolved_of((row for row in store.problems_resolved(
                                first, audit.id, told=True)
                            if (row.until or 0) > before.get(row.host, after)), asked) if compared else (),

@@ -16,7 +16,7 @@ from ..fleet_report import Authority, Cause, Decision, LastHeard, Since, Waived,
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "plain", "widest"]
+__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "named_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
@@ -48,7 +48,12 @@ def decided_as(told: Row | Cause) -> str:
     one of them has said nothing of the others; however many GPUs it names, and with which numbers, it is one thing."""
     if told.authority not in ("desired", "role"):
         return told.fact
-    return f"{told.fact}/{_name_of(told.subject)}"
+    return named_as(told.fact, told.subject)
+
+
+def named_as(check: str, subject: str) -> str:
+    """The same of what a check says of a subject."""
+    return f"{check}/{_name_of(subject)}"
 
 
 @lru_cache(4096)
@@ -93,11 +98,18 @@ class Row(NamedTuple):
     about: str = ""
     #: Of a host that is silent: the audit that heard it last, and when.
     heard: tuple[int, float] | None = None
+    #: As in Cause.
+    was: str = ""
+
+    @property
+    def unjudged(self) -> bool:
+        """As in Cause."""
+        return self.outcome == "unknown" and self.severity == "low"
 
     @property
     def identity(self) -> tuple[str, ...]:
-        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same,
-                str(self.state == "resolved"), str(self.intended), str(self.standing),
+        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same, self.was,
+                str(self.unjudged), str(self.state == "resolved"), str(self.intended), str(self.standing),
                 str(self.waived and self.waived.id), str(self.approved is not None))
 
     def name(self, whole: bool) -> str:
@@ -111,7 +123,9 @@ class Row(NamedTuple):
             # What is as it was before is over under the id of what it had become; majority.py has that as the value.
             changed_back = authority == "previous" and self.state == "resolved"
             authority, same = "previous", canon(self.before if changed_back else self.value)
-        text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same))
+        # What was known once, and what never was, are two causes of one check.
+        known = [f"known {self.was}"] if whole and self.outcome == "unknown" and not self.unjudged else []
+        text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same, *known))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
@@ -165,7 +179,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, code=first.code, standing=first.standing, id=name, approved=first.approved,
+        outcome=first.outcome, was=first.was, code=first.code, standing=first.standing, id=name,
+        approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),

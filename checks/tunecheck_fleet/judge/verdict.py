@@ -1,6 +1,6 @@
 """The verdict over a fleet: all judgements of one audit, each in its place: desired > waiver > majority > previous.
 
-judge() makes the causes, outcome() the word. Which cause counts as drift: Cause.counts in ../fleet_report.py."""
+judge() makes the causes, outcome() the word. Which cause is drift: Cause.drifts in ../fleet_report.py."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ __all__ = ["judge", "matched", "outcome", "report"]
 
 
 def outcome(report: FleetReport) -> Literal["drift", "clean", "unknown"]:
-    """The verdict in a word. Unknown where no host answered, whatever earlier audits saw."""
-    return "unknown" if not report.answered else "drift" if report.drift else "clean"
+    """The verdict in a word. Unknown where no host answered, whatever earlier audits saw, and where nothing drifted and
+    something could not be judged."""
+    if not report.answered:
+        return "unknown"
+    return "drift" if report.drift else "unknown" if report.open else "clean"
 
 
 def report(store: Store, audit_id: int | None = None, options: JudgeOptions | None = None,
@@ -215,7 +218,7 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
 
 
 def _hosts(view: View, found: tuple[Cause, ...], about: str | None) -> tuple[HostRow, ...]:
-    drifted = Counter(host for entry in entries(found) if entry.lead.counts for host in entry.lead.hosts)
+    drifted = Counter(host for entry in entries(found) if entry.lead.drifts for host in entry.lead.hosts)
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
         outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,

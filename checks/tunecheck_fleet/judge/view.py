@@ -155,7 +155,8 @@ class View:
     of a host. ``events``: who is not who it was
     since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
-    subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles.
+    subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
+    ``found``: host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -185,6 +186,7 @@ class View:
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
     began: Mapping[str, Mapping[tuple[str, str], Since]] = field(default_factory=dict)
     standing: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    found: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

@@ -37,6 +37,7 @@ __all__ = [
     "contradicted",
     "each_of",
     "events_of",
+    "found_of",
     "groups_of",
     "host_of",
     "kept_of",
@@ -134,6 +135,19 @@ def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
             made[id(rows)] = {_key(row): row.since for row in rows}, _standing(rows)
         began[host], standing[host] = made[id(rows)]
     return began, standing
+
+
+def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, Mapping[str, str]]]:
+    """Host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn. Hosts that share their
+    rows share what is made of them."""
+    made: dict[int, dict[str, dict[str, str]]] = {}
+    for rows in open_rows.values():
+        if id(rows) not in made:
+            found = made[id(rows)] = {}
+            for row in rows:
+                if row.outcome != "unknown":
+                    found.setdefault(row.check, {})[subject_key(row.subject)] = row.outcome
+    return {host: made[id(rows)] for host, rows in open_rows.items()}
 
 
 def _key(row: Open) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
@@ -55,6 +56,7 @@ def _with_what_follows(view: View, rows: list[Row]) -> list[Row]:
             for host in {*cause.hosts} & seen.keys():
                 waived = leads.get((host, entry.lead.fact, entry.lead.authority, seen[host]))
                 if waived is not None:
+                    waived = replace(waived, follows=True)
                     covered[host, cause.fact, cause.authority, seen[host]] = waived
     return [row._replace(waived=waived) if row.waived is None and row.state != "resolved"
             and row.since is not None and (waived := covered.get(_name(row))) is not None

@@ -10,42 +10,41 @@ from ..entries import Entry, entries
 from ..fleet_report import FleetReport
 from ..judge.verdict import outcome
 from .entry_words import plural
-from .text import NOT_DRIFT, OPEN, kind
+from .text import NOT_DRIFT, OPEN, UNJUDGED, counted_as
 
-__all__ = ["drifted", "kinds_of_hosts", "of_hosts", "summary", "unjudged", "verdict_line", "verdict_word"]
+__all__ = ["UNREAD", "drifted", "kinds_of_hosts", "of_hosts", "summary", "unjudged", "verdict_line", "verdict_word"]
 
-_UNJUDGED = "could not be judged"
+#: What is said of what nobody could ever look at.
+UNREAD = "could not be judged"
 
 
 def verdict_word(report: FleetReport) -> str:
-    """The word that the last line begins with. Where nothing was found and something could not be judged, it is
-    UNKNOWN: nothing drifted. ``outcome`` and --fail-on drift count that all the same."""
-    found = outcome(report)
-    return "UNKNOWN" if found == "drift" and not drifted(report) else found.upper()
+    """The word that the last line begins with."""
+    return outcome(report).upper()
 
 
 def drifted(report: FleetReport) -> set[str]:
     """The hosts with anything that was found and counts, with what an entry brought: they may be more than those of
     the cause that leads."""
-    return {host for cause in report.drift if not cause.unjudged for host in cause.hosts}
+    return {host for cause in report.drift for host in cause.hosts}
 
 
 def unjudged(report: FleetReport) -> set[str]:
     """The hosts with anything that could not be judged."""
-    return {host for cause in report.drift if cause.unjudged for host in cause.hosts}
+    return {host for cause in report.unjudged for host in cause.hosts}
 
 
 def verdict_line(report: FleetReport, each: bool = False) -> str:
     """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
     one cause, as in the list; with -v ``each`` counts for itself."""
-    counted = report.drift if each else [found.lead for found in entries(report.causes) if found.lead.counts]
+    counted = report.open if each else [found.lead for found in entries(report.causes) if found.lead.counts]
     told = [cause for cause in counted if not cause.unjudged]
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
     gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
     tail = f"; {' and '.join(gaps)}" if gaps else ""
     of = f" of {report.fact}" if report.fact else ""
-    if outcome(report) == "unknown":
+    if not report.answered:
         earlier = f"; {plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
     if outcome(report) == "clean":
@@ -53,18 +52,18 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
     hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"
-        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {_UNJUDGED}, and nothing else was found{tail}"
+        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and nothing else was found{tail}"
     on = f"on {plural(len(hosts), 'host')}"
-    return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{f'; {blind} {_UNJUDGED}' if blind else ''}{tail}"
+    return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
 
 
 def summary(findings: Sequence[Entry]) -> str:
     """"3 new, 2 known; 4 could not be judged; 1 waived": one entry for one thing that happened."""
-    blind = sum(each.lead.counts and each.lead.unjudged for each in findings)
-    counts = Counter(kind(each.lead) for each in findings if not (each.lead.counts and each.lead.unjudged))
+    counts = Counter(counted_as(each.lead) for each in findings)
+    blind = counts[UNJUDGED]
     open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
     rest = ", ".join(f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word])
-    unread = f"{blind} {_UNJUDGED}" if blind else ""
+    unread = f"{blind} {UNREAD}" if blind else ""
     return "; ".join(part for part in (open_ones or ("" if blind else "none"), unread, rest) if part)
 
 
@@ -73,7 +72,7 @@ def of_hosts(report: FleetReport) -> dict[str, dict[str, int]]:
     found: dict[str, Counter[str]] = {}
     for each in entries(report.causes):
         for host in each.lead.hosts if each.lead.counts else ():
-            found.setdefault(host, Counter())["unjudged" if each.lead.unjudged else each.lead.severity] += 1
+            found.setdefault(host, Counter())[UNJUDGED if each.lead.unjudged else each.lead.severity] += 1
     return {host: dict(counts) for host, counts in found.items()}
 
 
@@ -81,8 +80,7 @@ def kinds_of_hosts(report: FleetReport) -> dict[str, dict[str, int]]:
     """Host -> how many entries name it: as drift, as unjudged, and of each kind that is no drift."""
     found: dict[str, Counter[str]] = {}
     for each in entries(report.causes):
-        lead = each.lead
-        word = kind(lead) if not lead.counts else "unjudged" if lead.unjudged else "drift"
-        for host in lead.hosts:
-            found.setdefault(host, Counter())[word] += 1
+        word = counted_as(each.lead)
+        for host in each.lead.hosts:
+            found.setdefault(host, Counter())["drift" if word in OPEN else word] += 1
     return {host: dict(counts) for host, counts in found.items()}

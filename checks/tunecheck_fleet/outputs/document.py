@@ -15,15 +15,15 @@ from ..fleet_report import Cause, Decision, FleetReport, HostRow
 from ..judge.verdict import outcome
 from ..model import AuditHead, Problem
 from .counts import of_hosts, verdict_line
-from .text import KINDS, STATUSES, kind, since_of
+from .text import KINDS, STATUSES, counted_as, since_of
 
 __all__ = ["audit_of", "document", "entry_of"]
 
 
 def document(report: FleetReport) -> dict[str, Any]:
     """The whole report as plain data. Times are seconds since 1970 by the control node's clock. ``counts`` of a cause
-    says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did. The summary
-    counts entries, as the last line does."""
+    says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did, and not
+    ``unjudged``, which is a kind of its own. The summary counts entries, as the last line does."""
     found, counts = entries(report.causes), of_hosts(report)
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
@@ -31,15 +31,14 @@ def document(report: FleetReport) -> dict[str, Any]:
         "fact": report.fact,
         "summary": {
             "verdict": verdict_line(report), "asked": max(report.audit.asked, len(report.hosts)),
-            "answered": report.answered, "drift": sum(entry.lead.counts for entry in found),
+            "answered": report.answered, "drift": sum(entry.lead.drifts for entry in found),
             "unjudged": sum(entry.lead.counts and entry.lead.unjudged for entry in found),
             "outcome": outcome(report),
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
-            "causes": {word: sum(kind(entry.lead) == word for entry in found)
-                       for word in KINDS},
+            "causes": {word: sum(counted_as(entry.lead) == word for entry in found) for word in KINDS},
         },
         "causes": [_cause(each) for each in report.causes],
-        "entries": [{"id": entry.lead.id, "kind": kind(entry.lead), "what": entry.what, "group": entry.lead.group,
+        "entries": [{"id": entry.lead.id, "kind": counted_as(entry.lead), "what": entry.what, "group": entry.lead.group,
                      "fact": entry.lead.fact, "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
                      "news": list(entry.lead.new_hosts), "since": since_of(entry.lead.since),
                      "more": [each.fact for each in entry.more]}
@@ -76,10 +75,10 @@ def _decision(decision: Decision | None) -> dict[str, Any] | None:
 def _cause(cause: Cause) -> dict[str, Any]:
     waived = cause.waived
     return {
-        "id": cause.id, "kind": kind(cause),
-        "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.counts,
+        "id": cause.id, "kind": counted_as(cause),
+        "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.drifts,
         "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
-        "code": cause.code,
+        "code": cause.code, "was": cause.was,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
         "since": since_of(cause.since),
@@ -99,7 +98,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 def _host(row: HostRow, counts: Mapping[str, int]) -> dict[str, Any]:
-    """``drifted`` is all that counts, ``unjudged`` of it what could not be judged."""
+    """``drifted`` entries, and beside them ``unjudged`` ones."""
     return {
         "host": row.host, "group": row.group, "hardware": row.hardware, "status": row.status, "reason": row.reason,
         "outcomes": dict(row.outcomes), "drifted": row.drifted, "unjudged": counts.get("unjudged", 0),

@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tunecheck.util.host_names import fold
 from tunecheck.util.text import some
@@ -15,13 +15,16 @@ from ..fleet_report import Cause, Wave
 from ..own_command import own_command
 from .text import ago, change, clock, interval, kind, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "judgement", "lead", "more",
-           "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "says", "silence", "title", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "judgement",
+           "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "says", "severity",
+           "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
 #: Characters of host names in one entry without -v, and what a terminal shows in one line without it.
 NAMES, FEW = 120, 3
+#: What a cause is by somebody's decision.
+_DECIDED = ("acknowledged", "approved", "waived")
 #: Characters of somebody's own words in one line.
 _NOTE = 30
 
@@ -66,6 +69,11 @@ def remarks(cause: Cause, now: float) -> list[str]:
     found += [cause.severity] if kind(cause) == "standing" else []
     found += ["as the specification asks"] if as_asked(cause) and cause.counts else []
     return [*found, *silence(cause, now), *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
+
+
+def severity(cause: Cause) -> str:
+    """What stands first: how bad it is, which nobody knows of what could not be judged."""
+    return "UNKNOWN" if cause.unjudged else cause.severity.upper()
 
 
 def age(cause: Cause, now: float, short: bool = False) -> str:
@@ -159,6 +167,20 @@ def more(finding: Entry, listed: bool = False) -> str:
     failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
     names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
     return f"{count} of the same audit{what}{names}{'' if few else ' (-v lists them)'}"
+
+
+def besides(finding: Entry, most: int) -> str:
+    """What somebody's decision about it covers, too, in the words of waive, approve and acknowledge; of more than
+    ``most`` only how many. "" where it covers the cause that leads alone."""
+    word = kind(finding.lead)
+    covered = [*dict.fromkeys(titled(each) for each in finding.more if kind(each) == word)] * (word in _DECIDED)
+    return f"covers also {plural(len(covered), 'finding')}" if len(covered) > most else also(covered)
+
+
+def also(names: Iterable[str]) -> str:
+    """"covers also gpu.count, gpu.serials"; "" of none."""
+    found = ", ".join(dict.fromkeys(names))
+    return f"covers also {found}" if found else ""
 
 
 def below(finding: Entry, room: int) -> str:

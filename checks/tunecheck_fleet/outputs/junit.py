@@ -1,15 +1,20 @@
 """An audit as JUnit XML, for CI: a suite per group, a case per fact that was judged in it and per check that has a
 cause, never per host: a thousand hosts of 150 facts would be 150,000 cases.
 
-A cause that counts is a failure with its hosts; a split and a waived cause are skipped; a standing, intended or
-resolved one is told in the system-out of a case that passed; hosts that did not answer or answered in part are an error
-of the case ``coverage``, which every group has; facts that a host which answered does not know are told in its
+A cause that is drift is a failure with its hosts. What could not be judged is an error, as in the JUnit of one box: CI
+counts errors apart from failures, and shows what is skipped as well; skipped is what somebody decided (a waiver), or a
+split, which has no verdict. A standing, intended or resolved cause is told in the system-out of a case that passed, and
+what could not be judged in that of a case that fails for other hosts. Hosts that did not answer or answered in part are
+an error of the case ``coverage``, which every group has; facts that a host which answered does not know are told in its
 system-out.
+
+A case has the name of its fact, which stays the same; what it says begins with the title that the report has for it.
 """
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from tunecheck import __version__
@@ -17,8 +22,11 @@ from tunecheck.report.junit import legal
 from tunecheck.util.host_names import fold, natural
 from tunecheck.util.text import and_more
 
-from ..fleet_report import Cause, FleetReport, HostRow, Split
-from .text import change, coverage, groups, interval, kind, lasts, measured, shown_apart
+from ..entries import Entry, each_cause
+from ..fleet_report import FleetReport, HostRow, Split
+from .counts import UNREAD
+from .entry_words import approving, judgement, lead, needs, part_of, plural, says, title
+from .text import UNJUDGED, counted_as, coverage, groups, interval, kind, lasts, measured, shown_apart
 
 __all__ = ["junit"]
 
@@ -30,6 +38,7 @@ _NAMED = 2000
 def junit(report: FleetReport) -> str:
     """The whole file as text; ASCII, so that no reader can get its encoding wrong."""
     root = ElementTree.Element("testsuites", {"name": "tunecheck audit"})
+    found = each_cause(report.causes)
     started = datetime.datetime.fromtimestamp(report.audit.started, datetime.UTC)
     for group in groups(report):
         suite = ElementTree.SubElement(root, "testsuite", {
@@ -41,7 +50,7 @@ def junit(report: FleetReport) -> str:
                            "coverage": coverage(report)}.items():
             ElementTree.SubElement(properties, "property", {"name": key, "value": legal(value)})
         _coverage(suite, group, [row for row in report.hosts if row.group == group])
-        causes, splits = _by_fact(report, group)
+        causes, splits = _by_fact(report, found, group)
         judged = {fact for at, fact in report.judged if at == group}
         for fact in sorted({*causes, *splits, *judged}, key=natural):
             _fact(suite, group, fact, causes.get(fact, []), splits.get(fact, []))
@@ -51,12 +60,13 @@ def junit(report: FleetReport) -> str:
     return f'<?xml version="1.0" encoding="us-ascii"?>\n{ElementTree.tostring(root, "us-ascii").decode()}\n'
 
 
-def _by_fact(report: FleetReport, group: str) -> tuple[dict[str, list[Cause]], dict[str, list[Split]]]:
-    causes: dict[str, list[Cause]] = {}
+def _by_fact(report: FleetReport, found: Sequence[Entry],
+             group: str) -> tuple[dict[str, list[Entry]], dict[str, list[Split]]]:
+    causes: dict[str, list[Entry]] = {}
     splits: dict[str, list[Split]] = {}
-    for cause in report.causes:
-        if cause.group == group:
-            causes.setdefault(cause.fact, []).append(cause)
+    for each in found:
+        if each.lead.group == group:
+            causes.setdefault(each.lead.fact, []).append(each)
     for split in report.splits:
         if split.group == group:
             splits.setdefault(split.fact, []).append(split)
@@ -91,33 +101,47 @@ def _coverage(suite: ElementTree.Element, group: str, rows: list[HostRow]) -> No
             f"{row.host}: answered, but unknown are {fold(row.unknown, 200)}" for row in unknown[:_NAMED]))
 
 
-def _fact(suite: ElementTree.Element, group: str, fact: str, causes: list[Cause], splits: list[Split]) -> None:
+def _fact(suite: ElementTree.Element, group: str, fact: str, found: list[Entry], splits: list[Split]) -> None:
     """One element says how the case went, or CI counts it twice."""
     case = _case(suite, group, fact)
-    counted = [cause for cause in causes if cause.counts]
-    rest = [cause for cause in causes if not cause.counts]
-    waived = [cause for cause in rest if cause.waived]
-    texts = [_cause_text(cause) for cause in rest] + [_divided(split) for split in splits]
-    if counted:
-        hosts = len({host for cause in counted for host in cause.hosts})
-        message = f"{fact}: {change(counted[0])} on {hosts} host{'s' * (hosts != 1)}; {counted[0].expected}"
-        more = and_more(len(counted) - 1, "; ")
-        result = ElementTree.SubElement(case, "failure", {"message": legal(message + more),
-                                                          "type": counted[0].authority})
-        result.text = legal("\n\n".join(_cause_text(cause) for cause in counted))
+    drifted = [each for each in found if each.lead.drifts]
+    unread = [each for each in found if counted_as(each.lead) == UNJUDGED]
+    told = drifted or unread
+    rest = [each for each in found if each not in told]
+    waived = [each.lead.waived for each in rest if each.lead.waived]
+    if told:
+        result = ElementTree.SubElement(case, "failure" if drifted else "error", {
+            "message": legal(_message(told)), "type": told[0].lead.authority})
+        result.text = legal("\n\n".join(_cause_text(each) for each in told))
     elif waived or splits:
-        message = (f"waived {lasts(waived[0].waived)}: {waived[0].waived.reason}"
-                   if waived and waived[0].waived else f"no verdict: {_divided(splits[0])}")
+        message = f"waived {lasts(waived[0])}: {waived[0].reason}" if waived else f"no verdict: {_divided(splits[0])}"
         ElementTree.SubElement(case, "skipped", {"message": legal(message)})
-    if texts:
+    if texts := [_cause_text(each) for each in rest] + [_divided(split) for split in splits]:
         ElementTree.SubElement(case, "system-out").text = legal("\n\n".join(texts))
 
 
-def _cause_text(cause: Cause) -> str:
-    lines = {kind(cause): f"{cause.subject} {change(cause)}".strip(), "expected": cause.expected, "found": cause.text,
-             "severity": cause.severity, "since": interval(cause.since), "fix": cause.fix, "remedy": cause.remedy,
-             f"{len(cause.hosts)} host{'s' * (len(cause.hosts) != 1)}": fold(cause.hosts[:_NAMED])}
-    return "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+def _message(told: list[Entry]) -> str:
+    """Of all that the element is about, in a line."""
+    first, on = told[0], f"on {plural(len({host for each in told for host in each.lead.hosts}), 'host')}"
+    what = f"{UNREAD} {on}: {_said(first)}" if first.lead.unjudged else f"{_said(first)} {on}"
+    return "; ".join(part for part in (what, judgement(first), part_of(first)) if part) + and_more(len(told) - 1, "; ")
+
+
+def _said(finding: Entry) -> str:
+    """As the report has it: its title, and what stands behind that."""
+    behind = says(finding)
+    return f"{title(finding)}{': ' * bool(behind)}{behind}"
+
+
+def _cause_text(finding: Entry) -> str:
+    cause, said = finding.lead, _said(finding)
+    lines = {UNREAD if counted_as(cause) == UNJUDGED else kind(cause): said,
+             "part of": part_of(finding).removeprefix("part of "), "fact": lead(finding),
+             "expected": judgement(finding), "found": "" if cause.text in said else cause.text,
+             "severity": "" if cause.unjudged else cause.severity, "since": interval(cause.since),
+             "": "" if cause.waived or cause.state == "resolved" else needs(finding), "fix": cause.remedy,
+             "approve": approving(finding), plural(len(cause.hosts), "host"): fold(cause.hosts[:_NAMED])}
+    return "\n".join(f"{name}{': ' * bool(name)}{value}" for name, value in lines.items() if value)
 
 
 def _divided(split: Split) -> str:

@@ -82,7 +82,7 @@ def _gpu_lost(entry: Entry) -> tuple[str, list[str]]:
 def _worst(hosts: Sequence[str], report: FleetReport) -> str:
     """Of these hosts the one with the worst causes."""
     weights: dict[str, list[tuple[int, bool]]] = {name: [] for name in hosts}
-    for each in report.drift:
+    for each in report.open:
         for name in weights.keys() & each.hosts:
             weights[name].append(_weight(each))
     return min(hosts, key=lambda name: [*sorted(weights[name]), _NOTHING])

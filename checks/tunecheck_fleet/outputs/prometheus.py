@@ -14,7 +14,7 @@ from tunecheck.report.prometheus import exposition
 
 from ..entries import entries
 from ..fleet_report import FleetReport
-from .text import KINDS, SEVERITIES, STATUSES, groups, kind
+from .text import KINDS, SEVERITIES, STATUSES, UNJUDGED, counted_as, groups
 
 __all__ = ["METRICS", "prometheus"]
 
@@ -28,8 +28,10 @@ METRICS = {
     "tunecheck_hosts": "Hosts of the last audit by how they answered.",
     "tunecheck_causes": "Causes of the last audit by state; new, grown, known and acknowledged ones are drift.",
     "tunecheck_drift": "Causes that count as drift.",
+    "tunecheck_unjudged": "Causes that could not be judged; they are no drift.",
     "tunecheck_drift_hosts": "Hosts with at least one cause that counts as drift.",
     "tunecheck_host_drift": "Causes that count as drift on one host.",
+    "tunecheck_host_unjudged": "Causes on one host that could not be judged.",
     "tunecheck_host_unheard": "1 for a host that did not answer the last audit.",
     "tunecheck_host_finding": "1 for a finding that counts as drift on a host; one series per thing that happened.",
     "tunecheck_host_finding_since_seconds": "When an audit saw it first on that host, in seconds since 1970.",
@@ -46,16 +48,17 @@ _MOST_FINDINGS = 20_000
 
 def prometheus(report: FleetReport) -> str:
     """The text exposition format."""
-    counted = [cause for cause in report.causes if cause.counts]
-    states = Counter(kind(cause) for cause in report.causes)
+    states = Counter(counted_as(cause) for cause in report.causes)
     named = groups(report)
-    drift: Counter[tuple[str, str]] = Counter((cause.group, cause.severity) for cause in counted)
+    drift: Counter[tuple[str, str]] = Counter((cause.group, cause.severity) for cause in report.drift)
     struck: dict[tuple[str, str], set[str]] = {}
     of_host: Counter[tuple[str, str]] = Counter()
-    for cause in counted:
+    for cause in report.drift:
         struck.setdefault((cause.group, cause.severity), set()).update(cause.hosts)
         of_host.update((host, cause.severity) for host in cause.hosts)
-    drifted = dict.fromkeys(host for host, _ in of_host)
+    unread = Counter(cause.group for cause in report.unjudged)
+    of_host.update((host, UNJUDGED) for cause in report.unjudged for host in cause.hosts)
+    drifted = dict.fromkeys(host for host, severity in of_host if severity != UNJUDGED)
     answered = [*drifted, *(row.host for row in report.hosts if row.status in ("ok", "partial")
                          and row.host not in drifted)][:_MOST_HOSTS]
     audit = report.audit
@@ -75,8 +78,10 @@ def prometheus(report: FleetReport) -> str:
                             for group in named for severity in SEVERITIES],
         "tunecheck_drift_hosts": [({"group": group, "severity": severity}, len(struck.get((group, severity), ())))
                                   for group in named for severity in SEVERITIES],
+        "tunecheck_unjudged": [({"group": group}, unread[group]) for group in named],
         "tunecheck_host_drift": [({"host": host, "severity": severity}, of_host[host, severity])
                                  for host in answered for severity in SEVERITIES],
+        "tunecheck_host_unjudged": [({"host": host}, of_host[host, UNJUDGED]) for host in answered],
         "tunecheck_host_unheard": [({"host": row.host, "group": row.group, "status": row.status}, 1)
                                    for row in report.hosts if row.status not in ("ok", "partial")],
         "tunecheck_host_finding": [(labels, 1) for labels, _ in listed],
@@ -90,15 +95,16 @@ def prometheus(report: FleetReport) -> str:
 
 
 def _findings(report: FleetReport) -> Iterator[tuple[dict[str, str], float | None]]:
-    """(labels, since when) of every entry on every host that has it; never its value."""
+    """(labels, since when) of every entry that is drift, on every host that has it; never its value. ``what`` is one of
+    the few words for what happened (events/folds.py), without how many GPUs, which may be others tomorrow."""
     for entry in entries(report.causes):
         lead = entry.lead
-        if not lead.counts:
+        if not lead.drifts:
             continue
         for wave in lead.all_waves:
             for host in wave.hosts:
                 state = "new" if wave.state == "new" else "acknowledged" if host in lead.covered else "known"
                 yield ({"host": host, "group": lead.group, "check": lead.fact if lead.authority in (
                     "desired", "role") else "", "fact": "" if lead.authority in ("desired", "role") else lead.fact,
-                    "severity": lead.severity, "state": state, "id": lead.id},
+                    "what": entry.what, "severity": lead.severity, "state": state, "id": lead.id},
                        wave.since.seen_at if wave.since is not None else None)

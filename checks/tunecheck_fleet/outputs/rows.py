@@ -23,7 +23,7 @@ __all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", 
 
 @dataclass(frozen=True)
 class FleetRow:
-    """A box as the newest audit left it. ``drifted``: entries of its report that count; ``problems``: findings that
+    """A box as the newest audit left it. ``drifted``: entries of its report that are drift; ``problems``: findings that
     fail or are unknown, ``failing`` and ``unknown`` of them, beside ``warnings``; ``last_ok``: the newest audit that it
     answered in. ``high``, ``medium`` and ``low``: the entries by severity, without ``unjudged``, those that could not
     be judged."""
@@ -145,10 +145,12 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
     first = f"{row.host} ({row.group})  {heard(row.status)}"
     found = ", ".join(f"{count} {word}" for word in SEVERITIES if (count := getattr(row, word)))
     blind = f"{row.unjudged} could not be judged" if row.unjudged else ""
-    first += f": {'; '.join(part for part in (found, blind) if part)}" if found or blind else ""
+    entries = "; ".join(part for part in (found, blind) if part)
     checks = [f"{count} {word}{'s' * (count == 1 and word != 'unknown')}" for count, word in (
         (row.failing, "fail"), (row.warnings, "warn"), (row.unknown, "unknown")) if count]
-    parts = [f"checks: {', '.join(checks)}"] if checks else []
+    # Two counts: what the report has of the host, and what each check said of it.
+    parts = [f"entries of the report: {entries}"] if entries else []
+    parts += [f"checks on the host: {', '.join(checks)}"] if checks else []
     parts += [row.reason] if row.reason else []
     if row.status not in ("ok", "partial"):
         ever = row.last_ok is not None

@@ -18,7 +18,7 @@ from tunecheck.report.schema_words import (
     object_,
 )
 
-from .text import KINDS, STATUSES
+from .text import KINDS, STATUSES, UNJUDGED
 
 __all__ = ["SCHEMAS"]
 
@@ -45,7 +45,7 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
-    before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
+    was=later({"enum": ["", "fail", "warn"]}), before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
     hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
@@ -69,7 +69,7 @@ _HOST = object_(
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     unjudged=later(COUNT), hosts=object_(**{status: COUNT for status in STATUSES}),
-    causes=object_(**dict.fromkeys(KINDS, COUNT)))
+    causes=object_(**{kind: later(COUNT) if kind == UNJUDGED else COUNT for kind in KINDS}))
 _SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
                  shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
 _FLEET = _document(

@@ -14,9 +14,10 @@ from ..entries import Entry, each_cause, entries
 from ..fleet_report import FleetReport, Since, Split
 from ..own_command import own_command
 from . import entry_words as words
+from .brief import brief, briefs
 from .counts import summary, verdict_line, verdict_word
 from .incomplete import incomplete
-from .lines import CUT, INDENT, cut, entry, marked, short
+from .lines import INDENT, cut, entry, marked, short
 from .next_step import next_step
 from .text import (
     NOT_DRIFT,
@@ -44,10 +45,6 @@ _QUIET = ("standing", "intended", "approved")
 #: four lines, and whatever is not drift in one, of which it lists so many.
 _PAGE, _MANY, _REST = 40, 10, (3, 2, 1)
 _NEWS = ("new", "grown")
-#: On a narrower terminal the host and the cause stand first in a line.
-_WIDE = 80
-#: Characters of what is said in one line.
-_SAID = 16
 #: Checks that are named where many could not be judged.
 _NAMED = 6
 _BRIEF = ("known", "acknowledged", "resolved", "standing", "intended", "approved")
@@ -122,9 +119,11 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
                 f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
         told = [each for each in findings if each not in unread]
         return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [said], style)]
+    if tight and findings and kind(findings[0].lead) not in _NEWS:
+        return briefs(findings, style, now)
     if tight:
-        return [_four(each, style, now) if kind(each.lead) in _NEWS else _brief(each, style, now) for each in findings]
-    return [_brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
+        return [_four(each, style, now) for each in findings]
+    return [brief(each, style, now) if style.width and not verbose and kind(each.lead) in _BRIEF
             and not _gone_dark(each)
             else _cause(each, style, verbose, now) for each in findings]
 
@@ -157,36 +156,6 @@ def _older(findings: Sequence[Entry], style: Style) -> list[list[str]]:
     return [entry("KNOWN", [said], style, commands=[command])]
 
 
-def _brief(finding: Entry, style: Style, now: float) -> list[str]:
-    """What is open since an earlier night, or over, in one line."""
-    cause = finding.lead
-    word = kind(cause)
-    mark = cause.severity.upper() if cause.counts else word.upper()
-    said = [*([word] if word == "known" else []), *words.remarks(cause, now)]
-    head = f"{mark:<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
-    hosts, title, says = fold(cause.hosts, 30), words.title(finding), words.says(finding)
-    checks = words.other_checks(finding)
-    # The names of other checks that fail are worth more than the end of what it says, and than its age.
-    titles = [f"{title} and {names}" for names in checks] or [title]
-    for each, less in ((each, less) for each in titles for less in (False, True)):
-        age = words.age(cause, now, less) if word != "resolved" else ""
-        about = ", ".join(part for part in (*said, age) if part)
-        told = f"{head}{about}{'  ' if about else ''}{each} on {hosts}"
-        if fits := style.width >= _WIDE and len(safe(told)) + min(_SAID, len(says)) + CUT <= style.width:
-            break
-    line = safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
-    # Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided of it.
-    if not fits:
-        decided = ", ".join(words.remarks(cause, now))
-        told = f"{head}{decided}{'  ' if decided else ''}{hosts}: {title}"
-        told += next((f" and {names}" for names in checks if len(safe(f"{told} and {names}")) + CUT <= style.width), "")
-        rest = ", ".join(part for part in (*said[:word == "known"], age) if part)
-        line = safe("; ".join(part for part in (f"{told}{': ' if says else ''}{says}", rest) if part))
-    fits = len(safe(told)) + CUT <= style.width
-    lines = [cut(line, style)] if fits else wrap(safe(told), style.width, INDENT)
-    return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
-
-
 def _four(finding: Entry, style: Style, now: float) -> list[str]:
     """What is new, in four lines: what, where, since when, and what to do or what it says."""
     cause = finding.lead
@@ -209,10 +178,11 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     else:
         fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
     about = ", ".join((kind(cause), *words.remarks(cause, now)))
-    title = f"{cause.severity.upper():<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
+    mark = words.severity(cause)
+    title = f"{mark:<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
     lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
         *_judged(finding, since, style, now), *fix]
-    return [marked(lines[0], cause.severity.upper()) if style.colour else lines[0], *lines[1:]]
+    return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]
 
 
 def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> list[str]:
@@ -231,8 +201,9 @@ def _judged(finding: Entry, since: Since | None, style: Style, now: float) -> li
 def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]:
     cause = finding.lead
     word = kind(cause)
-    mark = word.upper() if word in ("standing", "approved", "waived", "resolved") else cause.severity.upper()
-    remarks = [word] if mark == cause.severity.upper() else [cause.severity] if word == "standing" else []
+    own = word in ("standing", "approved", "waived", "resolved")
+    mark = word.upper() if own else words.severity(cause)
+    remarks = [word] if not own else [cause.severity] if word == "standing" else []
     remarks += ["rollout"] * cause.rollout + ["by our own roles"] * (cause.intended and word != "intended")
     remarks += words.silence(cause, now)
     if cause.flapping:
@@ -252,7 +223,9 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         parts.append(told)
     if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
         parts.append(cause.text)
-    if finding.more:
+    if decided := "" if verbose else words.besides(finding, words.FEW):
+        parts.append(decided + " (-v lists them)" * (len(finding.more) > words.FEW))
+    elif finding.more:
         parts.append(words.more(finding, verbose))
     if cause.acknowledged and cause.counts:
         parts.append(words.acknowledgement(cause))

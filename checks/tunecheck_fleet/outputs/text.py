@@ -14,16 +14,18 @@ from tunecheck.util.host_names import natural
 
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
-__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "ago", "between", "change", "clock",
-           "compared", "coverage", "days", "gaps", "groups", "heard", "interval", "kind", "lasts", "measured", "shown",
-           "shown_apart", "since_of", "titled"]
+__all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "UNJUDGED", "ago", "between", "change",
+           "clock", "compared", "counted_as", "coverage", "days", "gaps", "groups", "heard", "interval", "kind",
+           "lasts", "measured", "shown", "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
 NOT_DRIFT = ("standing", "intended", "approved", "waived", "resolved")
-#: Of what counts: new in this audit, new on some of its hosts, open since an earlier one, and that with somebody at it.
+#: Of drift: new in this audit, new on some of its hosts, open since an earlier one, and that with somebody at it.
 OPEN = ("new", "grown", "known", "acknowledged")
-KINDS = (*OPEN, *NOT_DRIFT)
+#: What could never be judged: it is open, and no drift.
+UNJUDGED = "unjudged"
+KINDS = (*OPEN, UNJUDGED, *NOT_DRIFT)
 #: As in model.Status, what answered first.
 STATUSES = ("ok", "partial", "unreachable", "refused", "timeout", "missing", "garbled")
 #: What a status is called where its code says more than is known: a host that answered may have lost a GPU.
@@ -142,6 +144,11 @@ def kind(cause: Cause) -> str:
     if cause.counts:
         return "acknowledged" if cause.acknowledged and len(cause.covered) == len(cause.hosts) else cause.state
     return "approved" if cause.approved else "standing" if cause.standing else "intended"
+
+
+def counted_as(cause: Cause) -> str:
+    """In a word, as what it is counted: ``kind``, but for what could not be judged, whenever that came."""
+    return UNJUDGED if cause.counts and cause.unjudged else kind(cause)
 
 
 def clock(seconds: float | None) -> str:

@@ -25,7 +25,7 @@ from ..entries import Entry, entries, gpus_of
 from ..fleet_report import FleetReport
 from .counts import verdict_line
 from .document import audit_of, entry_of
-from .entry_words import says, title
+from .entry_words import says, severity, title
 from .text import change, kind
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _line(entry: Entry) -> str:
     """"NEW HIGH rack1 pcie.width: 16 -> 8 on gpu007 (since gpu003 #41)"."""
     lead = entry.lead
     grown = lead.state == "grown"
-    word = "RESOLVED" if lead.state == "resolved" else f"{'GREW' if grown else 'NEW'} {lead.severity.upper()}"
+    word = "RESOLVED" if lead.state == "resolved" else f"{'GREW' if grown else 'NEW'} {severity(lead)}"
     gpus = gpus_of(entry) is not None
     what = f"{title(entry)}{': ' * bool(says(entry))}{says(entry)}" if gpus else f"{lead.fact}: {change(lead)}"
     text = f"{word} {lead.group} {what} on {fold(lead.new_hosts if grown else lead.hosts, 60)}"

@@ -21,7 +21,7 @@ from .schema import decided, decision, host, told
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["decide", "decisions", "end", "last_posted", "listed", "set_posted"]
+__all__ = ["decide", "decisions", "end", "last_posted", "listed", "names", "set_posted"]
 
 
 def decide(store: OpenHistory, kind: Literal["approve", "acknowledge"], audit_id: int, finding: str, title: str,
@@ -60,6 +60,16 @@ def listed(store: OpenHistory) -> list[Decision]:
     with store.db.read() as connection:
         return [_decision(row) for row in connection.execute(
             select(decision).where(decision.c.finding != "").order_by(decision.c.id))]
+
+
+def names(store: OpenHistory) -> dict[int, list[str]]:
+    """Decision -> the names of the facts and checks that it covers."""
+    found: dict[int, list[str]] = {}
+    with store.db.read() as connection:
+        for number, name in connection.execute(select(decided.c.decision_id, decided.c.name).distinct().order_by(
+                decided.c.decision_id, decided.c.name)):
+            found.setdefault(number, []).append(name)
+    return found
 
 
 def decisions(store: OpenHistory, audit_id: int) -> list[Decided]:

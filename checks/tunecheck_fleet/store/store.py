@@ -269,9 +269,9 @@ class Store(OpenHistory):
         return waivers.waive(self, fact, reason=reason, author=author, until=until, host=host, group=group, value=value,
                              kind=kind)
 
-    def unwaive(self, waiver_id: int) -> Waiver:
-        """Take one away; returns what it was. UsageError: no such waiver."""
-        return waivers.unwaive(self, waiver_id)
+    def unwaive(self, *waiver_ids: int) -> list[Waiver]:
+        """Take them away; returns what they were. UsageError, and all stay: no such waiver."""
+        return waivers.unwaive(self, waiver_ids)
 
     def matched(self, waiver_ids: Iterable[int], audit_id: int) -> None:
         """Note that these waivers covered something in that audit."""
@@ -293,6 +293,10 @@ class Store(OpenHistory):
     def decisions(self) -> list[Decision]:
         """All of them, the oldest first, also those that were ended."""
         return decisions.listed(self)
+
+    def decided_names(self) -> dict[int, list[str]]:
+        """Decision -> the names of the facts and checks that it covers."""
+        return decisions.names(self)
 
     def decided(self, audit_id: int) -> list[Decided]:
         """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""

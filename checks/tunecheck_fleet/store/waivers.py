@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from tunecheck.errors import Misuse, UsageError
 
@@ -63,11 +63,16 @@ def waive(store: OpenHistory, fact: str, *, reason: str, author: str, until: flo
         return _waiver(connection.execute(insert(waiver).returning(waiver), row).one())
 
 
-def unwaive(store: OpenHistory, waiver_id: int) -> Waiver:
+def unwaive(store: OpenHistory, waiver_ids: Iterable[int]) -> list[Waiver]:
+    """All of them or none."""
     with store.turn, store.db.write() as connection:
-        row = connection.execute(delete(waiver).where(waiver.c.id == waiver_id).returning(waiver)).first()
+        return [_taken(connection, number) for number in sorted(set(waiver_ids))]
+
+
+def _taken(connection: Connection, number: int) -> Waiver:
+    row = connection.execute(delete(waiver).where(waiver.c.id == number).returning(waiver)).first()
     if row is None:
-        raise UsageError(f"there is no waiver {waiver_id}; `{own_command('waive --list')}` shows them", Misuse.NO_SUCH)
+        raise UsageError(f"there is no waiver {number}; `{own_command('waive --list')}` shows them", Misuse.NO_SUCH)
     return _waiver(row)
 
 

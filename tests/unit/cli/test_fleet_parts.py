@@ -58,7 +58,8 @@ def test_a_waiver_finds_its_group_and_what_it_covers(parts: Fleet, where: tuple[
                                "--reason", "x")
     number = out.partition(":")[0]
     assert code == 0, err
-    assert ("covers what audit" in one_line(out)) == (where[1] != "rack2"), out
+    assert ("covers nothing" in one_line(out)) == (where[1] == "rack2"), out
+    assert ("; covers module" in one_line(out)) == (where[1] != "rack2"), out
     assert parts.run("waive", "--end", number)[0] == 0
 
 

@@ -37,6 +37,60 @@ def _of(text: str, fact: str) -> str:
     return found[1]
 
 
+def _covered(line: str) -> set[str]:
+    """What a decision's line names."""
+    parts = [part.removeprefix("covers also ").removeprefix("covers ") for part in one_line(line).split("; ")
+             if part.startswith("covers ")]
+    return {re.sub(r" \(audit #\d+\)$", "", each) for part in parts for each in part.split(", ")}
+
+
+@pytest.mark.parametrize("by", ["fact", "id"])
+def test_a_waiver_names_all_that_it_covers(fleet: Fleet, by: str) -> None:
+    """When it is made, in the list, and in the report: there is nothing waived that none of them names."""
+    told = fleet.run("fleet")[1]
+    code, made, err = fleet.run("waive", *(("gpu.count", "--host", "gpu1") if by == "fact" else
+                                           (_of(told, "gpu.count"),)), *_WHY)
+    assert code == 0, err
+    document = json.loads(fleet.run("fleet", "--json")[1])
+    waived = {cause["fact"] for cause in document["causes"] if cause["waived"]}
+    listed = fleet.run("waive", "--list")[1]
+    for text in (made.splitlines()[0], listed.splitlines()[0]):
+        assert {name.partition(" ")[0] for name in _covered(text)} == waived and len(waived) > 5
+    entry, = (each for each in document["entries"] if each["kind"] == "waived")
+    assert f"covers also {len(entry['more'])} findings" in one_line(fleet.run("fleet")[1])
+
+
+@pytest.mark.parametrize("verb", ["acknowledge", "approve"])
+def test_a_decision_says_the_same_when_it_is_made_and_in_the_list(fleet: Fleet, verb: str) -> None:
+    found = json.loads(fleet.run("fleet", "--json")[1])
+    entry = next(each for each in found["entries"] if each["fact"] == "gpu.count")
+    code, made, err = fleet.run(verb, entry["id"], "--author", "mk")
+    assert code == 0, err
+    assert made == fleet.run(verb, "--list")[1]
+    assert "1 GPU fewer (1 of 2)" in made, "the title that the report has"
+    names = {name.partition(" ")[0] for name in _covered(made)}
+    assert names <= {entry["fact"], *entry["more"]}
+    assert verb == "approve" or names == {entry["fact"], *entry["more"]}
+
+
+def test_waivers_of_one_finding_are_ended_by_the_command_that_is_printed(fleet: Fleet) -> None:
+    fleet.put(2, gpus=1)
+    fleet.audit()
+    entry = next(each for each in json.loads(fleet.run("fleet", "--json")[1])["entries"] if len(each["hosts"]) == 2)
+    out = fleet.run("waive", entry["id"], *_WHY)[1]
+    assert out.count("covers") >= 2 and out.splitlines()[-1].startswith("to end all of it: tunecheck waive --end 1,2")
+    flaw, said = fleet.refused("acknowledge", entry["id"])
+    assert flaw is Misuse.OVER, said
+    assert naming([said], "waived", "board is being replaced", "tunecheck waive --end 1,2"), said
+    assert fleet.refused("waive", "--end", "1-3")[0] is Misuse.NO_SUCH
+    assert fleet.run("waive", "--list")[1].count("\n") == 2, "all of them or none"
+    for wrong in ("0", "x", "2-1", "1-", "", "1,,2"):
+        assert fleet.refused("waive", "--end", wrong)[0] is Misuse.MALFORMED
+    ended = out.splitlines()[-1].partition("--end ")[2].split()[0]
+    assert fleet.run("waive", "--end", ended)[0] == 0
+    assert fleet.run("waive", "--list")[1] == "no waiver\n"
+
+
 def test_the_list_and_the_verdict_count_the_same(fleet: Fleet) -> None:
     for more in ((), ("-v",)):
         text = fleet.run("fleet", *more)[1]
@@ -75,7 +129,7 @@ def test_a_waiver_covers_what_the_same_thing_moved(fleet: Fleet, by: str) -> Non
     about = {"fact": ("gpu.count", "--host", "gpu1"), "id": (_of(before, "gpu.count"),),
              "id-on-host": (_of(before, "gpu.count"), "--host", "gpu?")}[by]
     code, out, err = fleet.run("waive", *about, *_WHY)
-    assert (code, out.count("\n")) == (0, 1), err
+    assert code == 0 and naming([out.splitlines()[-1]], "tunecheck waive --end 1"), err
     assert naming([out], "1", "gpu.count", "gpu1")
     for text in (fleet.run("fleet")[1], fleet.audit()[1]):
         assert not [line for line in _causes(text) if "GPU" in line or "gpu." in line or "pcie." in line], text

@@ -34,9 +34,13 @@ def _cause(authority: Any = "majority", **more: Any) -> Cause:
     (_cause(state="resolved"), "drift", 0), (_cause(waived=Waived(1, 2.0, "a", "b")), "drift", 0),
     (_cause("desired", outcome="fail"), "fail", 1), (_cause("desired", outcome="fail"), "drift", 1),
     (_cause("desired", outcome="warn", standing=True), "drift", 0), (_cause("desired", outcome="warn"), "drift", 1),
-    (_cause("desired", outcome="unknown"), "drift", 1),
-    (_cause("desired", outcome="warn"), "fail", 0), (_cause("desired", outcome="unknown"), "fail", 0),
-    (_cause("desired", outcome="unknown"), "unknown", 1), (_cause("role", outcome="fail"), "fail", 1)])
+    (_cause("desired", outcome="warn"), "fail", 0), (_cause("role", outcome="fail"), "fail", 1),
+    (_cause("desired", outcome="unknown", severity="low"), "drift", 0),
+    (_cause("desired", outcome="unknown", severity="low"), "fail", 0),
+    (_cause("desired", outcome="unknown", severity="low"), "unknown", 1),
+    *((_cause("desired", outcome="unknown", severity="medium", was=was), fail_on, code)
+      for was in ("", "warn", "fail")
+      for fail_on, code in (("drift", 1), ("unknown", 1), ("fail", int(was == "fail"))))])
 def test_what_is_asked_for_is_a_one(cause: Cause, fail_on: str, code: int) -> None:
     assert exit_code(_report(cause), {fail_on} - {""}) == code
 
@@ -45,7 +49,7 @@ _CAUSES = st.builds(
     _cause, st.sampled_from(["desired", "previous", "majority", "role", "identity", "reference"]),
     outcome=st.sampled_from(["", "fail", "warn", "unknown"]), state=st.sampled_from(["new", "known", "resolved"]),
     intended=st.booleans(), standing=st.booleans(), rollout=st.booleans(),
-    severity=st.sampled_from(["low", "medium", "high"]),
+    severity=st.sampled_from(["low", "medium", "high"]), was=st.sampled_from(["", "warn", "fail"]),
     waived=st.sampled_from([None, Waived(1, 2.0, "a", "b")]))
 
 
@@ -54,11 +58,15 @@ def test_last_line_summary_and_exit_code_say_the_same(causes: list[Cause], state
     report = _report(*causes, states=tuple(states))
     word, summary = verdict_line(report).partition(":")[0], document(report)["summary"]
     assert word == summary["outcome"].upper()
-    assert exit_code(report, {"drift"}, "100%") == {"DRIFT": 1, "CLEAN": 0, "UNKNOWN": 2}[word]
+    silent = 0 if report.answered else 2
+    assert exit_code(report, {"drift"}, "100%") == {"DRIFT": 1, "CLEAN": 0, "UNKNOWN": silent}[word]
     assert (summary["drift"] > 0) == any(cause["counts"] for cause in document(report)["causes"])
-    assert word == "UNKNOWN" or (summary["drift"] > 0) == (word == "DRIFT")
-    if exit_code(report, {"fail", "unknown"}, "100%") == 1:
+    assert silent or (summary["drift"] > 0) == (word == "DRIFT")
+    assert silent or (summary["drift"] + summary["unjudged"] == 0) == (word == "CLEAN"), "what is not judged is no pass"
+    if exit_code(report, {"fail"}, "100%") == 1:
         assert word == "DRIFT", "what fails is drift, too"
+    if exit_code(report, {"unknown"}, "100%") == 1:
+        assert word in ("DRIFT", "UNKNOWN")
 
 
 def test_coverage() -> None:

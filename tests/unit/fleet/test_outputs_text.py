@@ -202,8 +202,10 @@ def test_lists_say_since_when_and_who() -> None:
                                 FleetRow("gpu9", "h100-b", "ok", drifted=4, problems=5, unknown=5, unjudged=4)],
                       Style(0), NOW)
     assert "gpu7 (h100-b)  timeout; no answer; last answered in #361 (26 h ago)" in boxes
-    assert "gpu8 (h100-b)  answered: 1 high, 1 low; 3 could not be judged; checks: 1 fails, 4 warn, 2 unknown" in boxes
-    assert "gpu9 (h100-b)  answered: 4 could not be judged; checks: 5 unknown" in boxes
+    assert ("gpu8 (h100-b)  answered; entries of the report: 1 high, 1 low; 3 could not be judged; "
+            "checks on the host: 1 fails, 4 warn, 2 unknown") in boxes
+    assert ("gpu9 (h100-b)  answered; entries of the report: 4 could not be judged; "
+            "checks on the host: 5 unknown") in boxes
     assert list_text("drift", [], Style(80), NOW, "no value changed") == "drift\nno value changed\n"
     bad = DriftRow(reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, reports.HOSTILE, since())
     assert "\x1b" not in list_text(reports.HOSTILE, [bad], Style(0), NOW)

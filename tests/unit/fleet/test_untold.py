@@ -78,6 +78,50 @@ def test_a_check_that_tells_nothing_ends_nothing(store: Store, outcome: str) -> 
     assert {state for state, _ in _of(_night(store, _told()), "gpu-ecc")} == {"resolved"}
 
 
+_DARK = {
+    "the check tells nothing": _told(untold=("gpu-ecc",)),
+    "it says that it cannot": _told(Problem("gpu-ecc", "GPU0", "unknown", "not read", code="unread")),
+    "of all": _told(Problem("gpu-ecc", "", "unknown", "not read", code="unread")),
+    "and is asked again": _told(Problem("gpu-ecc", "GPU0", "unknown", "not read"), untold=("gpu-ecc",))}
+
+
+@pytest.mark.parametrize("about", [None, "gpu01"])
+@pytest.mark.parametrize("dark", sorted(_DARK))
+@pytest.mark.parametrize("before", ["fail", "warn", "pass"])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_to_take_evidence_away_improves_no_exit_code(store: Store, dark: str, before: str, earlier: bool,
+                                                     about: str | None) -> None:
+    """Of a host that was heard before it was found, and of one on which it was found when it was first heard."""
+    if before == "pass" and dark == "the check tells nothing":
+        pytest.skip("of a check that passed and tells nothing there is nothing to be told")
+    if earlier:
+        _night(store, _told())
+    _night(store, _told(*([Problem("gpu-ecc", "GPU0", before, "so it is", observed="3")]   # type: ignore[arg-type]
+                          if before != "pass" else [])))
+    for _ in range(2):
+        _night(store, _DARK[dark])
+        now = report(store, about=about)
+        assert exit_code(now, ["drift"]) == exit_code(now, ["unknown"]) == 1
+        assert exit_code(now, ["fail"]) == int(before == "fail")
+        assert not now.unjudged, "it was known once"
+
+
+def test_what_was_known_on_one_host_and_never_on_another_are_two_findings(store: Store) -> None:
+    """The one is drift, the other is not; each has an id of its own, the same every night."""
+    ids = set()
+    dark = Problem("gpu-ecc", "GPU0", "unknown", "not read", code="unread")
+    for night, first in enumerate((Problem("gpu-ecc", "GPU0", "fail", "bad", code="uncorrected"), dark, dark)):
+        head = store.begin("all", [("a", "g"), ("b", "g")])
+        for host, problem in (("a", first), ("b", dark)):
+            store.put(head.id, replace(_told(problem), host=host, key=f"key {host}"))
+        store.finish(head.id)
+        found = report(store)
+        assert [cause.hosts for cause in found.drift] == [("a",)]
+        assert [cause.hosts for cause in found.unjudged] == [("b",)]
+        ids |= {(cause.hosts, cause.id) for cause in found.open} if night else set()
+    assert len(ids) == 2 == len({number for _, number in ids})
+
+
 def test_what_nobody_asks_any_more_is_no_cure(store: Store) -> None:
     _night(store, _told(Problem("cpu-governor", "governor", "unknown", "not read")))
     found = _night(store, _told(unasked=("cpu-governor",)))

@@ -27,8 +27,8 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
-from ..entry_words import approving, expected, lead, needs, says, silence, title
-from ..text import SEVERITIES, STATUSES, change, clock, interval, kind, lasts, titled
+from ..entry_words import approving, expected, lead, needs, says, severity, silence, title
+from ..text import SEVERITIES, STATUSES, change, clock, counted_as, interval, kind, lasts, titled
 from .timeline import timeline
 
 __all__ = ["html"]
@@ -62,7 +62,7 @@ def html(report: FleetReport) -> str:
     shown = _entries(listed)
     counted = sum(each["cause"].counts for each in shown)
     leads = [entry.lead for entry in entries(report.causes)]
-    drift = [lead for lead in leads if lead.counts and not lead.unjudged]
+    drift = [lead for lead in leads if lead.drifts]
     blind, uncounted = sum(lead.counts and lead.unjudged for lead in leads), [
         lead for lead in leads if not lead.counts]
     word = verdict_word(report)
@@ -72,7 +72,7 @@ def html(report: FleetReport) -> str:
         outcome={"DRIFT": "fail", "UNKNOWN": "unknown"}.get(word, "warn" if _gaps(report) else "pass"),
         says=verdict_line(report).partition(": ")[2], coverage=words.coverage(report), clock=clock, shown=words.shown,
         fold=fold,
-        severities=[(severity, sum(cause.severity == severity for cause in drift)) for severity in SEVERITIES],
+        severities=[(each, sum(cause.severity == each for cause in drift)) for each in SEVERITIES],
         open_causes=shown[:counted], first=_FIRST, rest=shown[counted:], counted=len(drift), unjudged=blind,
         uncounted=len(uncounted),
         not_drift=[(word, number) for word in words.NOT_DRIFT
@@ -105,7 +105,8 @@ def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> d
     remarks = (silence(cause) + ["rollout"] * cause.rollout + ["by our own roles"] * cause.intended
                + ([f"flapping on {fold(cause.flapping, 80)}"] if cause.flapping else []))
     decision = cause.acknowledged or cause.approved
-    return {"index": index, "cause": cause, "kind": kind(cause), "change": _cut(change(cause)), "remarks": remarks,
+    return {"index": index, "cause": cause, "kind": kind(cause), "severity": severity(cause).lower(),
+            "change": _cut(change(cause)), "remarks": remarks,
             "title": title(entry), "says": _cut(says(entry)), "lead": _cut(lead(entry)), "others": others,
             # What happened to GPUs is the title.
             "what": "" if gpus_of(entry) is not None else happened(entry), "decision": decision,
@@ -176,7 +177,7 @@ def _cut(text: str) -> str:
 
 
 #: What each host's counts are of, in the page's data: drift, what could not be judged, and what is no drift.
-_COUNTED = ("drift", "unjudged", *words.NOT_DRIFT)
+_COUNTED = ("drift", words.UNJUDGED, *words.NOT_DRIFT)
 
 
 class _Data:
@@ -201,8 +202,8 @@ class _Data:
     def _cause(self, cause: Cause, lead: int, leads: bool, place: Mapping[str, int]) -> list[Any]:
         """[title, change, kind, severity, hosts, what it counts as: -1 for what an entry brought, the place of its
         entry]."""
-        word = kind(cause) if not cause.counts else "unjudged" if cause.unjudged else "drift"
-        return [self._text(titled(cause)), self._text(change(cause)), kind(cause), cause.severity,
+        word = "drift" if cause.drifts else counted_as(cause)
+        return [self._text(titled(cause)), self._text(change(cause)), kind(cause), severity(cause).lower(),
                 [place.get(host, _cut(host)) for host in cause.hosts], _COUNTED.index(word) if leads else -1, lead]
 
     def _text(self, text: str) -> int:

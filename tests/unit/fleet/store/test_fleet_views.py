@@ -76,7 +76,10 @@ def test_waivers(makes: Makes) -> None:
     store.matched([first.id], 1)
     assert [waiver.last_matched for waiver in store.waivers()] == [1, None]
     assert store.waivers(expired=False) == [second]
-    assert store.unwaive(first.id).reason == "vendor ticket" and store.waivers() == [second]
+    with refused(Misuse.NO_SUCH, "77"):
+        store.unwaive(first.id, 77)
+    assert first.id in {waiver.id for waiver in store.waivers()}, "all of them or none"
+    assert [each.reason for each in store.unwaive(first.id)] == ["vendor ticket"] and store.waivers() == [second]
     for wrong, flaw, name in (({"reason": " "}, Misuse.LEFT_OUT, "reason"), ({"author": ""}, Misuse.LEFT_OUT, "author"),
                               ({"until": None}, Misuse.LEFT_OUT, ""), ({"until": now - 1}, Misuse.PASSED, "1970-01-12"),
                               ({"value": "{"}, Misuse.MALFORMED, "'{'"), ({"until": float("nan")}, Misuse.PASSED, "")):
