@@ -122,7 +122,7 @@ def _freeze_all(hosts: dict[str, dict[str, Any]]) -> list[Frozen]:
 
 def _lines(frozen: Frozen, sources: bool) -> str:
     from tunecheck.report.style import style_for, wrap
-    from tunecheck.spec.idle import idle
+    from tunecheck.spec.cross_field import idle
     from tunecheck.spec.merge import leaves
 
     width = style_for(sys.stdout).width

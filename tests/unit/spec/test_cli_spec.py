@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from tunecheck.cli.spec import spec
 from tunecheck.errors import Flaw, SpecError
+from tunecheck.spec.cross_field import _BESIDE
 from tunecheck.spec.frozen import Spec, load_frozen
-from tunecheck.spec.idle import _BESIDE
 from tunecheck.spec.merge import leaves
 
 REPOSITORY = Path(__file__).parents[3]
