@@ -122,16 +122,19 @@ def _freeze_all(hosts: dict[str, dict[str, Any]]) -> list[Frozen]:
 
 def _lines(frozen: Frozen, sources: bool) -> str:
     from tunecheck.report.style import style_for, wrap
+    from tunecheck.spec.cross_field import idle
     from tunecheck.spec.merge import leaves
 
     width = style_for(sys.stdout).width
     found = leaves(asdict(frozen.spec))
+    without_effect = idle(dict(found))
     longest = max(len(path) for path, _ in found)
     lines = wrap(f"{frozen.host}  profile {frozen.profile}  {frozen.digest[:19]}", width)
     for path, value in found:
         source = frozen.sources[path]
         letter = "P" if source.startswith("profile ") else "I" if source.startswith("inventory") else " "
-        lines += wrap(f"{letter} {path:<{longest}} = {json.dumps(value)}", width, hang=longest + 5)
+        remark = f"   (no effect beside {without_effect[path]})" if path in without_effect else ""
+        lines += wrap(f"{letter} {path:<{longest}} = {json.dumps(value)}{remark}", width, hang=longest + 5)
         if sources:
             lines += wrap(f"    {source}", width, hang=0)
     return "\n".join(lines)

@@ -104,7 +104,7 @@ def page(check: str) -> str:
         if text := term(check) or _fact(check) or _code(check) or _variable(check):
             # What a report says in a word comes first, also where a code has the same name.
             code = check.strip().lower()
-            also = _meanings(code) if term(check) and code not in COMMON else ""
+            also = _meanings(code) if term(check) else ""
             return f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
         if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
             return page(judge)
@@ -141,10 +141,14 @@ def _variable(name: str) -> str:
 
 
 def _codes(check: str) -> str:
-    """Return the end of a check's page: its own codes, as its file declares them."""
+    """Return the end of a check's page: its own codes, as its file declares them, and where those of several checks
+    are."""
     own = {code: meaning for code, meaning in BY_ID[check].codes.items() if code not in COMMON}
     items = "".join(f"- `{code}`: {meaning}\n" for code, meaning in own.items())
-    return f"\n## Codes\n{items}" if items else ""
+    shared = ", ".join(f"`{code}`" for code in COMMON)
+    apart = "\n" if items else ""     # ends the list, so that what follows is a paragraph
+    return (f"\n## Codes\n{items}{apart}Codes of several checks are not explained here: {shared}. What one means: "
+            "`tunecheck explain CODE`; all of them: docs/codes.md\n")
 
 
 def _code(name: str) -> str:
@@ -158,6 +162,8 @@ def _code(name: str) -> str:
 
 
 def _meanings(code: str) -> str:
+    if code in COMMON:
+        return f"- of several checks: {COMMON[code]}\n"
     meanings = {check.id: check.codes[code] for check in CHECKS if code in check.codes}
     meanings |= {f"accept: {name}": codes[code] for name, codes in ACCEPTANCE.items() if code in codes}
     return "".join(f"- `{check}`: {meaning}\n" for check, meaning in meanings.items())

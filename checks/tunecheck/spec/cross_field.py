@@ -1,15 +1,23 @@
-"""Finds contradictions between fields of driver, runtime, gpu and watch: each is right by itself, but not together."""
+"""What fields mean for each other: contradictions between those of driver, runtime, gpu and watch, which are right by
+themselves but not together; and keys that have no effect beside the value of another key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tunecheck.parsers.packages.driver_set import FIRST_BLACKWELL
 from tunecheck.spec.boards import board
 from tunecheck.spec.contradiction import Contradiction
 from tunecheck.spec.frozen import Spec
 
-__all__ = ["problems"]
+__all__ = ["idle", "problems"]
+
+#: Key -> (the key that decides, its value beside which this one has no effect).
+_BESIDE: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("driver.hold", "driver.modules", "driver.drain"), ("driver.source", "leave")),
+    **dict.fromkeys(("acs.mechanism", "acs.scope", "acs.at_boot_unit"), ("acs.peer_redirect", "leave")),
+}
 
 
 def problems(spec: Spec) -> list[Contradiction]:
@@ -121,3 +129,10 @@ def _gpu(spec: Spec) -> Iterator[Contradiction]:
     if ranges:
         yield Contradiction("gpu.power_limit_watts", f"is {watts} W, which no board of accelerators.pci_ids takes: "
                + "; ".join(ranges), ("accelerators.pci_ids",))
+
+
+def idle(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the keys of a specification (path -> value) that have no effect, and beside what: "driver.hold" ->
+    "driver.source = leave"."""
+    return {path: f"{decides} = {value}" for path, (decides, value) in _BESIDE.items()
+            if path in values and values[decides] == value}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from lab.generators.codes import PAGE, page
+from tests.unit.checks.test_cases import CASES, case_of
 
 from tunecheck.model.absence import Absence
 from tunecheck.report.check_pages import page as explained
+from tunecheck.rules import judge
 from tunecheck.rules.codes import COMMON
 from tunecheck.rules.index import CHECKS
 
@@ -31,3 +33,15 @@ def test_explain_knows_every_code() -> None:
     for code in {re.sub("N$", "79", code) for code in codes} - {check.id for check in CHECKS}:
         assert code.upper() in explained(code).upper() or "xid" in code, code
     assert "Codes" in explained("link-width") and COMMON["log-incomplete"] in explained("log-incomplete")
+
+
+def test_a_checks_page_names_every_code_that_it_gives() -> None:
+    """Its own with their meaning, those of several checks by name, with the way to their meaning."""
+    given = {(finding.id, re.sub(r"^(s?xid)-\d+$", r"\1-N", finding.code))
+             for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb)}
+    assert ("accelerator-count", "no-accelerator") in given and len(given) > 500
+    for check, code in given:
+        end = explained(check).partition("## Codes\n")[2]
+        own, _, shared = end.partition("Codes of several checks")
+        assert f"`{code}`" in (shared if code in COMMON else own), (check, code)
+        assert code not in COMMON or COMMON[code] in explained(code)

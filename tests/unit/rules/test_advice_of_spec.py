@@ -42,7 +42,7 @@ def _wrong(spec: Spec, finding: Finding) -> list[str]:
         words = set(found[1].split())
         held = set(spec.kernel.cmdline)
         wrong += [found[0]] if found[2].startswith("box_spec") and not words <= held else []
-        wrong += [found[0]] if "where another than the play" in text[found.end():found.end() + 80] and \
+        wrong += [found[0]] if "it was not tunecheck that put " in text[found.end():found.end() + 80] and \
             words & set(declared_tokens(spec)) else []
     return wrong
 

@@ -6,14 +6,18 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from tunecheck.cli.spec import spec
 from tunecheck.errors import Flaw, SpecError
-from tunecheck.spec.frozen import load_frozen
+from tunecheck.spec.cross_field import _BESIDE
+from tunecheck.spec.frozen import Spec, load_frozen
+from tunecheck.spec.merge import leaves
 
 REPOSITORY = Path(__file__).parents[3]
 BOX1 = str(REPOSITORY / "inventory" / "box1")
@@ -182,3 +186,24 @@ def test_schema_is_for_inventory_files() -> None:
     assert schema["$defs"]["Spec"]["required"] == ["profile"]
     assert "required" not in schema["$defs"]["Overlay"]
     assert schema["$defs"]["Spec"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(("key", "deciding"), sorted(_BESIDE.items()))
+def test_a_key_without_effect_is_shown_as_one(key: str, deciding: tuple[str, str], box: Path) -> None:
+    """Beside the value that makes it idle, and beside no other."""
+    part, name = deciding[0].split(".")
+    other = {"driver.source": "nvidia", "acs.peer_redirect": "off"}[deciding[0]]
+    more = {"driver.source": {"version": "595.71.05"}}.get(deciding[0], {})
+    for value in (deciding[1], other):
+        (box / "group_vars" / "all.yml").parent.mkdir(exist_ok=True)
+        (box / "group_vars" / "inference.yml").write_text(yaml.safe_dump({"box_spec": {
+            "profile": "rtx-pro-6000-direct", "accelerators": {"count": 2}, part: {name: value, **more}}}))
+        done = run("show", "-i", str(box))
+        assert done.exit_code == 0, done.stderr
+        (line,) = [line for line in done.stdout.splitlines() if line[2:].startswith(f"{key} ")]
+        assert (f"(no effect beside {deciding[0]} = {deciding[1]})" in line) == (value == deciding[1]), line
+
+
+def test_a_key_that_may_have_no_effect_is_one_of_the_specification() -> None:
+    keys = {path for path, _ in leaves(asdict(Spec()))}
+    assert {*_BESIDE, *(decides for decides, _ in _BESIDE.values())} <= keys

@@ -69,8 +69,8 @@ def _before_the_play(spec: Spec, off: list[str]) -> str:
     return " and ".join((
         *(['set box_spec.iommu: "pt"'] if off and spec.iommu != "pt" else []),
         *([f"take {' '.join(ours)} out of box_spec.kernel.cmdline"] if ours else []),
-        *([f"take {' '.join(others)} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, where another than the "
-           "play put them"] if others else [])))
+        *([f"take {' '.join(others)} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub by hand: it was not "
+           f"tunecheck that put {'them' if len(others) > 1 else 'it'} there"] if others else [])))
 
 
 def clear_now(ports: list[str]) -> Command:
