@@ -1,5 +1,5 @@
-"""The fix of what texts leave open says for each output how many findings need it, in a pipe and on a terminal. Before a
-cut stands what could not be read, and not what is not known for that."""
+"""The fix of what texts leave open says for each output how many findings need it, in a pipe and on a terminal. What
+could not be read stands before a cut, and not what is not known for that."""
 
 from __future__ import annotations
 
