@@ -62,11 +62,13 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
         return NotGiven(open_, whole, whole, (_RECORD,))
     # How many it settles, nobody can say before it is there: some need another text, too, and a log that lacks its
     # start does not tell that nothing went wrong.
-    many = asked[ranked[0]]
-    add = f"add the output of: {ranked[0]}"
-    first = f"{add} ({many} of them need{'s' * (many == 1)} it)"
-    more = f"; then: {some(ranked[1:], _NAMED - 1)}" if len(ranked) > 1 else ""
-    return NotGiven(open_, f"{first}{more}{'; ' * bool(whole)}{whole}", f"{add}{'; ' * bool(whole)}{whole}",
+    many, others = asked[ranked[0]], [f"{command} ({asked[command]})" for command in ranked[1:]]
+    rest = sum(asked.values()) - many
+    first = f"add the output of: {ranked[0]} ({many} of them need{'s' * (many == 1)} it)"
+    more = f"; then: {some(others, _NAMED - 1)}" if others else ""
+    count = f"; then: {len(others)} more output{'s' * (len(others) > 1)} for {rest} other{'s' * (rest > 1)}" \
+        if others else ""
+    return NotGiven(open_, f"{first}{more}{'; ' * bool(whole)}{whole}", f"{first}{count}{'; ' * bool(whole)}{whole}",
                     (*ranked[:_NAMED], _RECORD))
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import get_args
 
 import pytest
 from tests.unit.fleet.reports import WHEN, cause, report
+from tests.unit.report.all_reports import reports
 
+from tunecheck.facts.registry import ENTRIES
 from tunecheck.facts.registry.definition import Fix
+from tunecheck.model.finding import Place
 from tunecheck.report.check_pages import asked_for, page
 from tunecheck.report.style import Style
+from tunecheck.rules.index import BY_ID
 from tunecheck_fleet.entries import Entry
 from tunecheck_fleet.outputs import entry_words
 from tunecheck_fleet.outputs.html import html
@@ -43,3 +48,20 @@ def test_explain_knows_what_it_takes(words: str) -> None:
         found = asked_for(asked)
         assert len(found) == 1, found
         assert "what a fix takes" in page(found[0])
+
+
+def test_work_on_hardware_is_never_called_a_firmware_change() -> None:
+    """The fleet's report says of a finding what its facts take; where its remedy begins with hands at the machine, that
+    is no change of firmware."""
+    wrong = {}
+    for each in reports():
+        for found in each.findings:
+            if found.outcome not in ("fail", "warn") or not found.remedy or found.remedy.needs_reboot \
+                    or found.remedy.place is not Place.MACHINE:
+                continue
+            facts = [entry for entry in ENTRIES if any(fnmatchcase(entry.name, judged.replace("{subject}", "*"))
+                                                       for judged in BY_ID[found.id].judges)]
+            takes = next((entry.fix for entry in facts if entry.fix != "none"), "")
+            if takes == "firmware":
+                wrong[found.id] = found.remedy.text
+    assert wrong == {}

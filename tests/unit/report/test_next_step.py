@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from tests.unit.report.all_reports import reports
 
+from tunecheck.facts.snapshot import gather
+from tunecheck.host.imported.machine import load_import
 from tunecheck.report.style import Style
 from tunecheck.report.terminal import render
+from tunecheck.rules import judge
+from tunecheck.rules.context import Case
 
 _NEXT = re.compile(r"^next: ", re.MULTILINE)
 _CHECK = re.compile(r"tunecheck explain ([a-z0-9-]+)|\(([a-z0-9-]+) says why\)")
@@ -39,3 +44,32 @@ def test_the_reason_of_the_next_step_is_on_the_screen(width: int) -> None:
         if what := _unseen(text):
             unseen[f"{each.name}, {each.verb}"] = what
     assert unseen == {}
+
+
+_FIGURES = """Device: 0, NVIDIA H200, pciBusID: 3, pciDeviceID: 0, pciDomainID:0
+Device: 1, NVIDIA H200, pciBusID: 4, pciDeviceID: 0, pciDomainID:0
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\\D     0      1
+     0 1500.00  380.24
+     1 380.24  1500.00
+Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)
+   D\\D     0      1
+     0 1500.00  740.04
+     1 740.04  1500.00
+"""
+
+
+@pytest.mark.parametrize("width", range(40, 201, 20))
+def test_the_next_step_is_that_of_the_unknown_finding_that_leads(width: int, tmp_path: Path) -> None:
+    """Where texts show no fault: what the first finding asks for, and not what most of the others lack."""
+    text = tmp_path / "p2p.txt"
+    text.write_text(_FIGURES)
+    case = Case(gather(load_import(str(text)), None, True))
+    findings = judge(case, "preflight")
+    (lead,) = [each for each in findings if each.id == "bench-figures"]
+    assert lead.code == "no-comparison" and lead.remedy
+    said = " ".join(render("preflight", case, findings, Style(width), imported=True).split())
+    (command,) = [each.shown for each in lead.remedy.commands]
+    above, _, step = said.partition(" next: ")
+    assert command == "nvidia-smi topo -m" and command in step and command in above
+    assert "lspci" not in step

@@ -61,7 +61,7 @@ def parsed_table(host: Host, command: tuple[str, ...], kind: str,
     except ValueError as error:
         return not_understood(source, error)
     if len(rows) != matrix.gpus:
-        return not_understood(source, f"it has {matrix.gpus} GPUs and the PCI tree {len(rows)} of NVIDIA's: "
+        return not_understood(source, f"{matrix.gpus} GPUs, not {len(rows)} as the PCI tree: "
                       "which row is which cannot be told")
     return known(use({(rows[a], rows[b]): word for (a, b), word in matrix.pairs.items()}), source)
 

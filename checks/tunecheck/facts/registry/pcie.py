@@ -165,7 +165,7 @@ ENTRIES = (
           _accelerators(lambda device: device.link.width), unit="lanes"),
     Entry("pcie.width_max", "config", "high", "hands-on", "most lanes that both ends of those links have",
           _accelerators(lambda device: device.link.max_width), unit="lanes"),
-    Entry("pcie.gen_max", "config", "high", "firmware", "highest generation of those links",
+    Entry("pcie.gen_max", "config", "high", "hands-on", "highest generation of those links",
           _accelerators(lambda device: _gen(device.link.max_speed))),
     Entry("pcie.gen", "gauge", "low", "none", "generation of those links now: an idle one sleeps",
           _accelerators(lambda device: _gen(device.link.speed))),

@@ -67,10 +67,12 @@ def _of_texts(verb: str, case: Case, sorts: Sorts) -> Step:
                     f"{judge}", (ask, judge), sorts.gpus)
     for finding in sorts.here:
         fix = finding.remedy
-        if finding.outcome == "unknown" and fix and len(fix.commands) == 1 and not fix.as_root:
-            command = fix.commands[0].shown
-            step = fix.text if len(fix.text) <= _LONG else f"on the box: {command}"
-            return Step(f"next: {step} ({finding.id} says why)", (command,), (finding,))
+        if finding.outcome != "unknown" or not fix or fix.as_root or not fix.commands:
+            continue
+        short = len(fix.text) <= _LONG
+        if short or len(fix.commands) == 1:
+            step = fix.text if short else f"on the box: {fix.commands[0].shown}"
+            return Step(f"next: {step} ({finding.id} says why)", [each.shown for each in fix.commands], (finding,))
     add, why = that_tell_most(case, sorts.here + sorts.missing)
     if not add:
         return NOTHING

@@ -32,7 +32,9 @@ def sentence(row: Fold, style: Style, most: int) -> list[str]:
         if len(said) <= most:
             return said
     if finding.outcome != "warn":
-        return lines        # which value is not known stands in its own words alone
+        # What could not be read, and why, tells more than the beginning of what is not known for that.
+        reason = _reason(row.text, finding)
+        return marked(finding.outcome, f"{front}: {reason}", style, most) if reason else lines
     check = BY_ID.get(finding.id)
     meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
     for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
@@ -49,6 +51,14 @@ def _names(lines: Sequence[str], finding: Finding) -> bool:
     said = " ".join(line.strip() for line in lines).removesuffix(GOES_ON).partition(f"{finding.id}: ")[2]
     _, named, more = said.partition(finding.subject)
     return bool(finding.subject and named) and len(more.split()) >= _TELLS
+
+
+def _reason(text: str, finding: Finding) -> str:
+    """Return the end of a clause that says which source told nothing, and why: "nvidia-smi topo -m: not understood:
+    ..."; "" where it does not name its source so."""
+    start = f"{finding.evidence[0]}: " if finding.evidence and finding.absence else ""
+    first, found, reason = text.partition(start) if start else ("", "", "")
+    return f"{found}{reason.partition('; ')[0]}" if found and "; " not in first else ""
 
 
 def _clauses(text: str, subject: str) -> tuple[str, ...]:

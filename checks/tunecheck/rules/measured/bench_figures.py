@@ -17,7 +17,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON
 from ..context import Case
 from . import bench_broken, bench_peers, bench_sums
-from .bench_words import KINDS, Pair, Places, figures_text, missing, named, pairs_text, span, tells_way
+from .bench_words import KINDS, Pair, Places, figures_text, missing, named, pairs_text, span, tells_way, way_outputs
 from .pair_expected import Expected, blame, by_table, expected, remedy
 
 CHECK = Check(
@@ -77,15 +77,15 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
     for kind, both in KINDS:
         figures, double = _without(bench.grid(kind), explained), _without(bench.grid(both), explained)
         if bench.grid(kind) or bench.grid(both):
-            slow, good, open_ = _compared(case, bench, figures, places)
+            slow, good, open_, asks = _compared(case, bench, figures, places)
             told |= {pair for _, pair, _, _ in slow}
-            rows.append((kind, both, figures, double, slow, good, open_))
+            rows.append((kind, both, figures, double, slow, good, open_, asks))
     bad += [*hosts, *(each for kind, both, _, double, *_ in rows
                       if (each := _both_ways(bench, both, double, bench.grid(kind), places)) is not None)]
     bad += _failed(bench)
     bad += bench_peers.outliers(_ID, case, bench, places, told, {each.subject for each in hosts})
     yield from bad
-    for kind, _, figures, double, slow, good, open_ in rows:
+    for kind, _, figures, double, slow, good, open_, asks in rows:
         text = f"{named(bench, kind)}: {figures_text(figures, double)}"
         if slow:
             worst, _, path, wanted = min(slow, key=lambda item: item[0])
@@ -102,7 +102,7 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
                 f"nothing to compare {shows} with: {open_}" if open_ else f"{why}; {shows}")
             code = NO_COMPARISON if open_ else "cut" if cut else "one-direction"
             yield Finding(_ID, code, kind, "unknown", "behaviour", shown, span(figures or double), "",
-                          (bench.tool,), fix if code == "one-direction" else None)
+                          (bench.tool,), fix if code == "one-direction" else _way(case, bench) if asks else None)
         elif not bad:
             least = _least(case, bench, figures, double, places)
             yield Finding(_ID, "ok", kind, "pass", "behaviour", f"{text}, as the path predicts; expected {least}",
@@ -195,27 +195,34 @@ def _add(case: Case, bench: Bench) -> str:
     return f"; {wanted}" if wanted else ""
 
 
+def _way(case: Case, bench: Bench) -> Remedy | None:
+    """Return how the way between the GPUs gets known: a fix, so that the report's next step can name it."""
+    wanted = way_outputs(case, bench)
+    return Remedy.typed("add the output of: " + " and ".join(f"`{each}`" for each in wanted)) if wanted else None
+
+
 def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: Places
-              ) -> tuple[list[_Slow], list[PairPath], str]:
-    """Return three things: (share, pair, path, what is expected) of the pairs that are too slow, the paths of the good
-    pairs, and why the other pairs cannot be judged. A pair has no path where a table alone says that it is joined by
-    NVLink."""
+              ) -> tuple[list[_Slow], list[PairPath], str, bool]:
+    """Return (share, pair, path, what is expected) of the pairs that are too slow, the paths of the good pairs, why the
+    other pairs cannot be judged, and whether the way between them is what is missing. A pair has no path where a table
+    alone says that it is joined by NVLink."""
     slow: list[_Slow] = []
     good: list[PairPath] = []
-    open_ = ""
+    open_, asks = "", False
     for pair, value in figures.items():
         path, wanted = places.way(pair), _wanted(case, bench, pair, places)
         if wanted is None:
-            open_ = open_ or (f"{_given(case)}{_add(case, bench)}"
-                              if not case.snapshot.topology.devices else
+            asks = asks or (not open_ and not case.snapshot.topology.devices)
+            open_ = open_ or (_given(case) if not case.snapshot.topology.devices else
                               "the benchmark's GPUs are not those of the PCI tree, or it does "
                               "not name their addresses")
             continue
         if wanted.one_way is None:
             hidden = path is not None and path.pair.relation.absence is Absence.NOT_DERIVABLE
-            open_ = open_ or f"{wanted.why}{_add(case, bench) if hidden else ''}"
+            asks = asks or (not open_ and (hidden or path is None))
+            open_ = open_ or wanted.why
         elif value < _good(bench, wanted) * wanted.one_way:
             slow.append((value / wanted.one_way, pair, path, wanted))
         elif path is not None:
             good.append(path)
-    return slow, good, open_
+    return slow, good, open_, asks

@@ -13,7 +13,8 @@ from ...util.text import some
 from ..context import Case
 from ..nvidia.posted_gpus import given_names, nvlink_words
 
-__all__ = ["KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way"]
+__all__ = ["KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way",
+           "way_outputs"]
 
 KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
 #: Of these kinds a text may hold the one and not the other.
@@ -90,9 +91,15 @@ def pairs_text(pairs: Iterable[Pair]) -> str:
 
 
 def tells_way(case: Case, bench: Bench) -> str:
-    """Return which output tells the way between a benchmark's GPUs, "" where it is given. NVLink stands in the driver's
-    table alone, the way over PCIe in the PCI tree alone. Which it is tell the boards, or figures above any PCIe
-    slot's; where nothing tells, both are asked for."""
+    """Return `way_outputs` as the end of a sentence, "" where there are none."""
+    wanted = way_outputs(case, bench)
+    return f"add: {' and '.join(wanted)}" if wanted else ""
+
+
+def way_outputs(case: Case, bench: Bench) -> list[str]:
+    """Return which outputs tell the way between a benchmark's GPUs, none where it is given. NVLink stands in the
+    driver's table alone, the way over PCIe in the PCI tree alone. Which it is tell the boards, or figures above any
+    PCIe slot's; where nothing tells, both are asked for."""
     kinds = [known.p2p == "nvlink" if known else None for known in (
         *(board_named(name) for _, name in bench.devices.values()),
         *(board(device.ids) for device in case.snapshot.topology.devices))]
@@ -101,6 +108,5 @@ def tells_way(case: Case, bench: Bench) -> str:
     nvlink = bool(nvlink_words(case.snapshot)) if have_table else most > _NO_PCIE or True in kinds
     pcie = not nvlink and False in kinds and None not in kinds
     named = bool(kinds) or bool(given_names(case.snapshot))
-    wanted = [*([_TABLE] if not (pcie or have_table) else []), *([_NAMES] if nvlink and not named else []),
-              *([_TREE] if not (nvlink or case.snapshot.topology.devices) else [])]
-    return f"add: {' and '.join(wanted)}" if wanted else ""
+    return [*([_TABLE] if not (pcie or have_table) else []), *([_NAMES] if nvlink and not named else []),
+            *([_TREE] if not (nvlink or case.snapshot.topology.devices) else [])]

@@ -67,7 +67,7 @@ def by_table(case: Case, names: Sequence[str]) -> Expected | None:
         return None
     called = {name for name in names if name} or set(given_names(case.snapshot))
     if not called:
-        return Expected(None, "NVLink, and which boards they are is not given; add: nvidia-smi -L")
+        return Expected(None, "NVLink, and which boards they are is not given")
     known = board_named(called.pop()) if len(called) == 1 else None
     return _over_nvlink(known, words.pop() if len(words) == 1 else "")
 
