@@ -273,8 +273,10 @@ class CallbackModule(CallbackBase):
             f". It was lost in the middle; done before that: {'; '.join(box.changed)}. The same command again goes on")
 
     def _plan(self, name, box):
+        # A line that nobody completed may be the address itself.
+        guesses = [f"  not complete: {self._unfinished}"] * bool(self._unfinished)
         if box.kept_out:
-            return [f"no plan for {name}: it could not be looked at, and nothing was written",
+            return [f"no plan for {name}: it could not be looked at, and nothing was written", *guesses,
                     "  next: do what is said above, then run this again"]
         wanted, gpus = box.spec.get("accelerators", {}).get("count"), box.info.get("gpus")
         lines = [f"plan for {name} (--check: nothing was written)"]
@@ -306,8 +308,7 @@ class CallbackModule(CallbackBase):
         given = "".join(f" -i {shlex.quote(_shorter(each))}" for each in context.CLIARGS.get("inventory") or ())
         # It is there to be copied, so it is broken nowhere, however long the inventory's path is.
         lines.append("  undo it later: " + f"{_UNDO}{given} -l {name}".replace(" ", _NO_BREAK))
-        if self._unfinished:
-            lines.append(f"  not complete: {self._unfinished}")
+        lines += guesses
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
                                    "the same command without --check"))
         return lines

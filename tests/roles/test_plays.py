@@ -151,3 +151,15 @@ def test_lines_that_nobody_completed_are_named(tmp_path: Path, lines: dict[str, 
         where = min(str(inventory), os.path.relpath(inventory, ROOT), key=len)
         assert done.returncode == 0 and ("marked CHANGE" in shown) is bool(lines), done.stderr
         assert says.format(where) in shown, shown
+
+
+def test_a_plan_that_cannot_be_made_names_the_lines_that_nobody_completed(tmp_path: Path) -> None:
+    """The address that does not answer may be one of them."""
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all:\n  hosts:\n    box:\n      ansible_host: 127.0.0.1   # CHANGE: a guess\n"
+                         "      ansible_port: 9\n      box_spec: {profile: lab}\n")
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), "site.yml", "-i", str(inventory), "--check"]
+    done = subprocess.run(argv, cwd=ROOT, env=environment(COLUMNS="400"), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120, check=False)
+    plan = " ".join(done.stdout.partition("no plan for box")[2].split())
+    assert "1 line is still marked CHANGE (" in plan and "hosts.yml:4)" in plan, done.stdout
