@@ -146,15 +146,16 @@ def test_the_fix_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
     assert too_wide(text, run.findings, width) == []
     assert [line for line in text.splitlines() if line.strip().startswith("fix")]
     if width == 100:
-        assert re.search(r"\w+ \w+ \w+ 2: \w+: ansible-playbook site\.yml -i inventory/NAME "
-                         r"--tags acs -l box1; [^:;]+: ",
+        assert re.search(r"\w+ \w+ \w+ 3: \w+: ansible-playbook site\.yml -i inventory/NAME "
+                         r"--tags acs,cmdline -l box1; [^:;]+: ",
                          " ".join(text.split()))
 
 
 def test_piped_the_fix_has_its_label_too() -> None:
     case, run = judged(switches(8, redirecting=(0,)), desired=spec())
     text = render("preflight", case, run.findings, Style())
-    assert re.search(r"; fix: [^;]* pci=.*: ansible-playbook site\.yml -i inventory/NAME --tags acs -l box1\n", text)
+    assert re.search(r"; fix: [^;]* pci=.*: ansible-playbook site\.yml -i inventory/NAME --tags acs,cmdline "
+                     r"-l box1\n", text)
 
 
 def test_what_was_not_judged_is_counted_by_check() -> None:

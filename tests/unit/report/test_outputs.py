@@ -75,7 +75,7 @@ def test_junit_has_a_case_per_finding() -> None:
     assert suite.attrib["timestamp"] == "2026-01-02T03:04:05"
     failure = next(case[0] for case in suite[1:] if case.attrib["classname"] == "tunecheck.acs-redirect" and len(case))
     assert "0000:02:00.0 ACSCtl=0x001d redirects" in failure.attrib["message"]
-    assert "or run: ansible-playbook site.yml -i inventory/NAME --tags acs -l box1" in (failure.text or "")
+    assert "or run: ansible-playbook site.yml -i inventory/NAME --tags acs,cmdline -l box1" in (failure.text or "")
 
 
 def test_junit_of_a_hostile_host() -> None:

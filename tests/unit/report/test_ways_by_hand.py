@@ -65,6 +65,17 @@ def _edits(finding: Finding) -> str:
     return found[1] if found else ""
 
 
+def test_the_play_of_a_fix_does_what_its_way_by_hand_does() -> None:
+    """Where that sets declared parameters, so does the play: it runs the role of the command line."""
+    seen = 0
+    for report in reports():
+        for finding in report.findings:
+            if finding.remedy and finding.remedy.play_text and set(_edits(finding).split()) & set(lacking(report.case)):
+                seen += 1
+                assert "cmdline" in finding.remedy.ansible_tags, (report.name, finding.id)
+    assert seen > 5
+
+
 def test_every_fix_of_a_missing_parameter_is_the_whole_line() -> None:
     """One edit and one reboot: no fix leaves another declared parameter out, nor puts iommu=pt without the ACS option
     on a box where that turns ACS redirect on."""

@@ -198,7 +198,8 @@ def _add(case: Case, bench: Bench) -> str:
 def _way(case: Case, bench: Bench) -> Remedy | None:
     """Return how the way between the GPUs gets known: a fix, so that the report's next step can name it."""
     wanted = way_outputs(case, bench)
-    return Remedy.typed("add the output of: " + " and ".join(f"`{each}`" for each in wanted)) if wanted else None
+    commands = [part for each in wanted for part in (" and ", each)][1:]
+    return Remedy.of("add the output of: ", *commands) if wanted else None
 
 
 def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: Places

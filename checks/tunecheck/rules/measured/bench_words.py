@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...facts.peer_paths import PairPath, paths
+from ...model.command import Command, run
 from ...model.finding import Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ...spec.boards import board, board_named
@@ -26,7 +27,7 @@ Pair = tuple[int, int]
 _NO_PCIE = 125.0
 #: Without an option it measures one direction, then both at once, without peer access and with it.
 _ALL_TABLES = Remedy.typed("run `p2pBandwidthLatencyTest` again and give its whole output, which has both tables")
-_TABLE, _NAMES, _TREE = "nvidia-smi topo -m", "nvidia-smi -L", "sudo lspci -nnvvv"
+_TABLE, _NAMES, _TREE = run("nvidia-smi topo -m"), run("nvidia-smi -L"), run("sudo lspci -nnvvv")
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,10 @@ def pairs_text(pairs: Iterable[Pair]) -> str:
 def tells_way(case: Case, bench: Bench) -> str:
     """Return `way_outputs` as the end of a sentence, "" where there are none."""
     wanted = way_outputs(case, bench)
-    return f"add: {' and '.join(wanted)}" if wanted else ""
+    return f"add: {' and '.join(each.shown for each in wanted)}" if wanted else ""
 
 
-def way_outputs(case: Case, bench: Bench) -> list[str]:
+def way_outputs(case: Case, bench: Bench) -> list[Command]:
     """Return which outputs tell the way between a benchmark's GPUs, none where it is given. NVLink stands in the
     driver's table alone, the way over PCIe in the PCI tree alone. Which it is tell the boards, or figures above any
     PCIe slot's; where nothing tells, both are asked for."""

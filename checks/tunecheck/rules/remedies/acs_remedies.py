@@ -39,7 +39,7 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     if not off and not between:
         return _ELSEWHERE if case.guest else _LOOK
     # What else the line lacks is the same edit and the same reboot.
-    lacking = [word for word in boot_remedies.lacking(case) if not (off and word in _SWITCHES_OFF)]
+    lacking = [word for word in boot_remedies.lacking(case) if not (off and word in _SWITCHES_OFF)] if by_play else []
     words = " ".join(dict.fromkeys([*(["iommu=pt"] if off else []), *lacking, *([_OPTION] if between else [])]))
     instead = f" in place of {off}" if off else ""
     ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
@@ -48,7 +48,7 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
                         needs_reboot=True)
     if case.frozen is None or not by_play:
         return by_hand
-    return case.play("acs,cmdline" if off else "acs", True, _before_the_play(case.spec, words_off), by_hand)
+    return case.play("acs,cmdline" if off or lacking else "acs", True, _before_the_play(case.spec, words_off), by_hand)
 
 
 def line_fix(case: Case) -> Remedy:
