@@ -28,6 +28,9 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
     "MISSING": ("the host has no tunecheck that could answer", "The reason stands behind it. A host of the last audit "
                 "of a folder that has no file now is UNREACHABLE, and --gone says that it is gone for good."),
     "GARBLED": ("what the host sent is no snapshot", "Try on the box: sudo tunecheck snapshot --json FILE."),
+    "UNJUDGED": ("a check that could not be judged on the host, and never could: the evidence for it is missing",
+                 "It is no drift and no pass; --fail-on unknown ends with exit code 1 on it. What was known once and "
+                 "cannot be told any more is drift."),
     "SPLIT": ("a group of hosts does not agree on a fact: no value has 80 % of them, so there is no verdict",
               "Look whether one of the values is meant, and write it into the inventory."),
     "CAUSE": ("one fact or check that is not as it should be, on however many hosts",
