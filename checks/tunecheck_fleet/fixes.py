@@ -3,6 +3,7 @@ rest. Hosts that have to do the same stand together."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tunecheck.model.command import HOST, Command, limited, tagged, tags_of
@@ -48,7 +49,8 @@ def fixes_of(told: Iterable[tuple[str, Step]]) -> tuple[Fix, ...]:
     of_host = {host: _joined(steps) for host, steps in lists.items()}
     alike: dict[tuple[str, ...], list[str]] = {}
     for host, steps in of_host.items():     # the same play on another host is the same step
-        alike.setdefault(tuple(step.remedy.replace(f" -l {host}", " -l") for step in steps), []).append(host)
+        own = re.compile(rf" -l (?:{re.escape(host)}|{HOST})(?![\w.-])")
+        alike.setdefault(tuple(own.sub(" -l", step.remedy) for step in steps), []).append(host)
     return _fixes({tuple(hosts): of_host[hosts[0]] for hosts in alike.values()})
 
 

@@ -197,7 +197,8 @@ def test_every_missing_parameter_has_the_fix_of_all_of_them() -> None:
              if each.outcome == "fail"]
     (remedy,) = {finding.remedy for finding in found}
     assert len(found) == 2 and remedy is not None and remedy.needs_reboot
-    assert remedy.text.startswith("put iommu=pt pcie_port_pm=off into ")
+    # iommu=pt alone would turn ACS redirect on.
+    assert remedy.text.startswith("boot with iommu=pt pcie_port_pm=off pci=disable_acs_redir=pci:0:0 (")
 
 
 @pytest.mark.parametrize(("running", "blamed"), [("quiet", False), ("pcie_ports=compat", True)])

@@ -63,11 +63,11 @@ def _without(case: Case, found: Sequence[Conflict], declared: tuple[str, ...], r
     it refuses to do while the words are there, it reboots the box for both."""
     rivals = list(dict.fromkeys(conflict.rival for conflict in found))
     # grubby takes whole tokens away: iommu=off is a part of iommu=off,pt.
-    whole = " ".join(rivals) if all(rival in running for rival in rivals) else ""
+    whole = rivals if all(rival in running for rival in rivals) else []
     named = " and ".join(part for part in (", ".join(rivals[:-1]), rivals[-1]) if part)
     parts = (*typed("remove {words} from the boot configuration that sets " + ("it" if len(rivals) == 1 else "them") +
                     " (look in /etc/default/grub and /etc/default/grub.d) and ", words=named),
-             *boot_remedies.written("", whole, reboot=False))
+             *boot_remedies.written([], whole, reboot=False))
     play = case.play("cmdline", True) if missing(declared, running) else None
     return Remedy.of(*parts, *((", then ", *play.parts) if play is not None else (", then reboot",)),
                      ansible_tags=("cmdline",), needs_reboot=True)

@@ -31,8 +31,7 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     ``iommu=pt`` turns ACS on, so it never comes without the ACS option. It replaces words that switch the IOMMU off:
     these cost the threads beyond 255 and keep no ACS bit clear."""
     # `tunecheck topo` does not read the command line.
-    words_off = (switched_off(case) if case.snapshot.host else None) or []
-    off = " ".join(words_off)
+    off = (switched_off(case) if case.snapshot.host else None) or []
     # The ports of a virtual machine are not the real ones, so it gets no ACS option.
     between = not case.guest and (case.snapshot.topology.path_ports() or
                                   not case.snapshot.topology.accelerators.known)
@@ -40,15 +39,15 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
         return _ELSEWHERE if case.guest else _LOOK
     # What else the line lacks is the same edit and the same reboot.
     lacking = [word for word in boot_remedies.lacking(case) if not (off and word in _SWITCHES_OFF)] if by_play else []
-    words = " ".join(dict.fromkeys([*(["iommu=pt"] if off else []), *lacking, *([_OPTION] if between else [])]))
-    instead = f" in place of {off}" if off else ""
+    words = list(dict.fromkeys([*(["iommu=pt"] if off else []), *lacking, *([_OPTION] if between else [])]))
+    instead = f" in place of {' '.join(off)}" if off else ""
     ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
-    by_hand = Remedy.of(f"boot with {words}{instead}{_EVERY if between else ''}: {_EDIT}",
+    by_hand = Remedy.of(f"boot with {' '.join(words)}{instead}{_EVERY if between else ''}: {_EDIT}",
                         *boot_remedies.written(words, off), *ports, ansible_tags=("acs",) if between else (),
                         needs_reboot=True)
     if case.frozen is None or not by_play:
         return by_hand
-    return case.play("acs,cmdline" if off or lacking else "acs", True, _before_the_play(case.spec, words_off), by_hand)
+    return case.play("acs,cmdline" if off or lacking else "acs", True, _before_the_play(case.spec, off), by_hand)
 
 
 def line_fix(case: Case) -> Remedy:
@@ -58,7 +57,7 @@ def line_fix(case: Case) -> Remedy:
     if "iommu=pt" in lacking and case.spec.acs.peer_redirect == "off" and not case.guest \
             and case.snapshot.topology.path_ports() and not any(_ACS_WORD in word for word in running):
         return boot_fix(case)
-    return case.play("cmdline", True, by_hand=boot_remedies.add(" ".join(lacking)))
+    return case.play("cmdline", True, by_hand=boot_remedies.add(lacking))
 
 
 def _before_the_play(spec: Spec, off: list[str]) -> str:

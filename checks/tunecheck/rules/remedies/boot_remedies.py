@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...model.command import Command, host, run, typed
@@ -30,10 +31,10 @@ def lacking(case: Case) -> list[str]:
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
 
 
-def add(words: str) -> Remedy:
+def add(words: Sequence[str]) -> Remedy:
     """Return how to put the words on the command line, as the specification has them."""
-    return Remedy.of(*typed("put {words} into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
-                     *written(words), needs_reboot=True)
+    return Remedy.of(*typed("put {words} into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
+                            words=" ".join(words)), *written(words), needs_reboot=True)
 
 
 def commit(case: Case, tag: str) -> Remedy:
@@ -44,26 +45,26 @@ def commit(case: Case, tag: str) -> Remedy:
     return replace(Remedy.of(text, play, ansible_tags=(tag,)), play_text=text + play.shown)
 
 
-def keep(words: str) -> Remedy:
-    """Return how to keep the words, which run now, for the next boots."""
-    return Remedy.of(*typed("if {words} is wanted, put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
-                            words=words), *written(words, reboot=False))
+def keep(word: str) -> Remedy:
+    """Return how to keep the word, which runs now, for the next boots."""
+    return Remedy.of(*typed("if {word} is wanted, put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
+                            word=word), *written([word], reboot=False))
 
 
-def remove(words: str) -> Remedy:
+def remove(words: Sequence[str]) -> Remedy:
     """Return how to take the words off the command line, whoever put them there."""
-    return Remedy.of(*typed("take {words} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ", words=words),
-                     *written("", words), needs_reboot=True)
+    return Remedy.of(*typed("take {words} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
+                            words=" ".join(words)), *written([], words), needs_reboot=True)
 
 
-def written(put: str, away: str = "", reboot: bool = True) -> tuple[str | Command, ...]:
+def written(put: Sequence[str], away: Sequence[str] = (), reboot: bool = True) -> tuple[str | Command, ...]:
     """Return the end of a sentence that says how the edited words reach the boot loader. Fedora and Rocky have grubby,
     which edits and writes in one step: grubby(8), --args and --remove-args. Where one of the words needs quoting in a
     shell, no grubby command is given."""
-    words = [*put.split(), *away.split()]
+    words = [*put, *away]
     grubby: tuple[str | Command, ...] = ()
     if words and all(_PLAIN.fullmatch(word) for word in words):
-        options = [f"--remove-args={away}"] if away else []
-        options += [f"--args={put}"] if put else []
+        options = [f"--remove-args={' '.join(away)}"] if away else []
+        options += [f"--args={' '.join(put)}"] if put else []
         grubby = (" (Fedora and Rocky, in place of both: ", run("sudo grubby --update-kernel=ALL", *options), ")")
     return ("run: ", run("sudo update-grub"), *grubby, *([", then reboot"] if reboot else []))
