@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.registry import Flat, entry_of, flatten, hardware, key
@@ -82,11 +82,10 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
         return Seen(answer.host, answer.group, "garbled", f"not a usable snapshot: more than {_FACTS >> 20} MiB of "
                     "facts; no box has so many")
     known, volatile, unknown, hidden = _by_class(flat, fleet_key)
-    case, why = _case(stored, spec)
+    case, other = _case(stored, spec)
     findings = judge(case, "preflight")
-    code = "other-spec"
     if pushed and spec is None:
-        code, why = "sent-spec", _OWN
+        other = "sent-spec", "unknown", _OWN
     worst = outcomes(findings)
     bad = [finding for finding in _once(findings) if finding.outcome in _BAD]
     # All ports of a box have the same one.
@@ -97,9 +96,10 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     reasons = {check: (_line(secrets.mask(each.text) if hidden else each.text, _REASON),
                        _line(remedy_texts(each.remedy or _NO_REMEDY)[1], _REASON))
                for check, each in why_untold(findings, sorted(dark)).items()}
-    if why:
-        problems = (Problem("spec-present", answer.host, "unknown", why, code=code), *problems)
-        worst = {**worst, "spec": "unknown"}
+    if other is not None:
+        code, outcome, why = other
+        problems = (Problem("spec-present", answer.host, outcome, why, code=code), *problems)
+        worst = {**worst, "spec": outcome}
     failed = {name: reason for name, reason in unknown.items() if reason.absence not in _NO_FAILURE}
     status, reason = answer.status, answer.reason
     if failed and status == "ok":
@@ -140,17 +140,28 @@ def _by_class(flat: Flat, fleet_key: bytes | None
     return known, volatile, unknown, hidden
 
 
-def _case(stored: Stored, spec: Frozen | None) -> tuple[Case, str]:
-    """What is judged, and why it is not by the spec that was asked for."""
-    why = ""
+def _case(stored: Stored, spec: Frozen | None
+          ) -> tuple[Case, tuple[str, Literal["fail", "unknown"], str] | None]:
+    """What is judged; and where it is not by the spec that was asked for, the code, the outcome and why."""
     try:
-        frozen = stored.judged_with(spec)
+        return Case(stored.snapshot, stored.judged_with(spec)), None
     except UsageError:
         frozen = stored.frozen
-        how = "by the box's own specification" if frozen else "without a specification"
-        why = (f"judged {how}: the inventory's names other accelerators than this snapshot is about; correct "
-               "accelerators.pci_ids there, or provision the box with it first")
-    return Case(stored.snapshot, frozen), why
+    wanted, boards = spec.spec.accelerators.pci_ids if spec else (), _boards(stored)
+    how = "by the box's own specification" if frozen else "without a specification"
+    if frozen is None and not set(boards) & set(wanted):
+        # What nobody can misread: none of what it has is what it should have.
+        return Case(stored.snapshot, None), (
+            "other-boards", "fail", f"the accelerators are {', '.join(boards)}, and the inventory's specification asks "
+            f"for {', '.join(wanted)}: is the host in the right group of the inventory? Until then it is judged {how}")
+    return Case(stored.snapshot, frozen), (
+        "other-spec", "unknown", f"judged {how}: the inventory's names other accelerators than this snapshot is about; "
+        "is the host in the right group? If it is, correct accelerators.pci_ids there, or provision the box with it")
+
+
+def _boards(stored: Stored) -> list[str]:
+    """The kinds of accelerators that the snapshot tells of."""
+    return sorted({_line(device.ids, 20) for device in stored.snapshot.topology.devices})
 
 
 def _missing(case: Case, finding: Finding) -> Remedy:

@@ -10,7 +10,7 @@ from ..entries import Entry, entries
 from ..fleet_report import FleetReport
 from ..judge.verdict import outcome
 from .entry_words import plural
-from .text import NOT_DRIFT, OPEN, UNJUDGED, counted_as
+from .text import NOT_DRIFT, OPEN, UNJUDGED, counted_as, kind
 
 __all__ = ["UNREAD", "drifted", "kinds_of_hosts", "of_hosts", "summary", "unjudged", "verdict_line", "verdict_word"]
 
@@ -52,7 +52,11 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
     hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"
-        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and nothing else was found{tail}"
+        # A warning that stands is no drift, and not nothing.
+        stand = Counter(kind(cause) for cause in report.causes)["standing"] if each else sum(
+            kind(found.lead) == "standing" for found in entries(report.causes))
+        besides = f"; {stand} standing" if stand else ""
+        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and no drift was found{besides}{tail}"
     on = f"on {plural(len(hosts), 'host')}"
     return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
 

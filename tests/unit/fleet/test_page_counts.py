@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.unit.fleet.reports import cause, example, fleet, hostile, report, row
 
 from tunecheck.report.style import Style
-from tunecheck_fleet.fleet_report import FleetReport
+from tunecheck_fleet.fleet_report import Decision, FleetReport
 from tunecheck_fleet.outputs.counts import of_hosts, verdict_line
 from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.html import html
@@ -94,8 +95,21 @@ def test_a_group_of_which_nothing_drifted_is_not_red() -> None:
 
 def test_where_nothing_drifted_the_first_word_is_unknown() -> None:
     told = _only_blind()
-    line = "UNKNOWN: 2 causes on 2 hosts could not be judged, and nothing else was found"
+    line = "UNKNOWN: 2 causes on 2 hosts could not be judged, and no drift was found"
     assert verdict_line(told) == document(told)["summary"]["verdict"] == line
     assert terminal(told, Style(120)).splitlines()[-1] == line
     assert '<span class="badge unknown">UNKNOWN</span>' in html(told)
     assert document(told)["summary"]["outcome"] == "unknown"
+
+
+def test_a_warning_that_stands_is_counted_in_the_last_line() -> None:
+    told = _only_blind()
+    standing = replace(told.causes[0], outcome="warn", standing=True, fact="swap", id="5tand1ng")
+    assert verdict_line(replace(told, causes=(*told.causes, standing))).endswith("and no drift was found; 1 standing")
+
+
+def test_the_page_says_of_which_hosts_nobody_is_at_work() -> None:
+    at_work = Decision(1, "acknowledge", 364, "90910684", "title", "root", "ann", "", "riser", 1000.0)
+    told = cause(hosts=("gpu001", "gpu002", "gpu003"), acknowledged=at_work, covered=("gpu001", "gpu003"))
+    assert ": riser; not of gpu002</dd>" in html(report(causes=(told,)))
+    assert "; not of" not in html(report(causes=(replace(told, covered=told.hosts),)))

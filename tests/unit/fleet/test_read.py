@@ -143,7 +143,8 @@ def test_a_snapshot_without_a_specification_is_judged_by_the_inventorys(change: 
 def test_a_snapshot_of_other_boards_is_not_judged_by_the_inventorys() -> None:
     bare = packed(Stored(gather(box().host(), None, True), None), created=0)
     found = seen(answer(box(), content=bare), frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8)))
-    assert found.outcomes["spec"] == "unknown" and found.problems[0].code == "other-spec"
+    assert found.outcomes["spec"] == "fail" and found.problems[0].code == "other-boards"
+    assert "10de:2335" in found.problems[0].text and "in the right group" in found.problems[0].text
 
 
 def test_runs_of_our_roles() -> None:

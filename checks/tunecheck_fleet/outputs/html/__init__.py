@@ -110,12 +110,18 @@ def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> d
             "title": title(entry), "says": _cut(says(entry)), "lead": _cut(lead(entry)), "others": others,
             # What happened to GPUs is the title.
             "what": "" if gpus_of(entry) is not None else happened(entry), "decision": decision,
+            "not_of": _not_of(cause),
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
             "expected": expected(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(cause.remedy, cause.commands)]}
+
+
+def _not_of(cause: Cause) -> str:
+    """The hosts of which nobody said that he is at work, where somebody did of others."""
+    return fold(sorted(set(cause.hosts) - set(cause.covered), key=natural), 400) if cause.acknowledged else ""
 
 
 def _takes(entry: Entry) -> str:
