@@ -120,3 +120,35 @@ def test_boards_without_nvlink_are_not_joined_by_it(tmp_path: Path, texts: tuple
         "its NVLink is not known", "given to a guest"])
 def test_boards_that_may_be_joined(tmp_path: Path, texts: tuple[str, ...]) -> None:
     load(tmp_path, *texts)
+
+
+_RTX = ("2bb5", "nvidia")       # a name of the driver's own is known of it
+
+
+def test_a_benchmark_of_other_boards_than_the_tree_has(tmp_path: Path) -> None:
+    with refused(Damage.CONTRADICTS, "nccl-tests", _H200, "lspci", "RTX PRO 6000"):
+        load(tmp_path, run(_H200, _H200), _tree(*[_RTX] * 8))
+
+
+@pytest.mark.parametrize("boards", [
+    (_RTX,), (_RTX, ("2bb5", "vfio-pci")), (_RTX, _RTX, ("2684", "nvidia")), (_RTX, ("2335", "nvidia"))],
+    ids=["fewer than ran", "one given away", "one without a known name", "one of them"])
+def test_a_tree_that_may_hold_the_boards_of_the_benchmark(tmp_path: Path, boards: tuple[tuple[str, str], ...]) -> None:
+    load(tmp_path, run(_H200, _H200), _tree(*boards))
+
+
+def _found(*devices: tuple[int, str]) -> str:
+    return _BOOT + "".join(f"[    1.{number:06}] pci 0000:{number:02x}:00.0: [10de:{ids}] type 00 class 0x030200 PCIe "
+                           "Legacy Endpoint\n" for number, ids in devices)
+
+
+def test_a_kernel_log_that_found_other_devices(tmp_path: Path) -> None:
+    with refused(Damage.CONTRADICTS, "10de:2335", "0000:06:00.0", "10de:2bb5", "0.txt", "1.txt"):
+        load(tmp_path, _found((6, "2335"), (7, "2335"), (8, "2335")), _tree(_RTX, _RTX, _RTX))
+
+
+@pytest.mark.parametrize("found", [
+    ((6, "2bb5"), (7, "2bb5"), (8, "2bb5")), ((6, "2335"), (7, "2335"), (8, "2bb5")),
+    ((32, "2335"), (33, "2335"), (34, "2335"))], ids=["the same", "two exchanged", "other addresses"])
+def test_a_kernel_log_that_may_be_of_the_same_machine(tmp_path: Path, found: tuple[tuple[int, str], ...]) -> None:
+    load(tmp_path, _found(*found), _tree(_RTX, _RTX, _RTX))

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from ...parsers.pci.lspci import LspciDevice
     from .texts import Texts
 
-__all__ = ["linked_without_nvlink", "other_boards", "other_driver"]
+__all__ = ["linked_without_nvlink", "other_boards", "other_devices", "other_driver"]
 
 #: The kernel's module says it each time that it is loaded.
 _LOADED = regex(r"NVRM: loading NVIDIA UNIX [^\n]{0,120}?\b(\d{3}\.\d{1,3}(?:\.\d{1,3})?)\b")
+#: The kernel says it of each device that it finds (drivers/pci/probe.c, pci_setup_device()).
+_FOUND = regex(r"\bpci ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): \[([0-9a-f]{4}:[0-9a-f]{4})\] type 0")
+#: One device may have been exchanged, or be another since its firmware was written.
+_FEW = 3
 _VERSION = regex(r"\d{3}\.\d{1,3}(?:\.\d{1,3})?\Z")
 _DMESG = ("dmesg",)
 _BENCHES = ("p2pBandwidthLatencyTest", "nvbandwidth")
@@ -36,13 +40,27 @@ def other_driver(texts: Texts) -> str | None:
     return f"nvidia-smi tells the driver {told}, and the kernel log loads {loaded[-1]}" if told else None
 
 
-def other_boards(texts: Texts) -> str | None:
-    """Return a sentence where a run of a benchmark names its boards and none of them is a model that nvidia-smi lists,
-    else None. A run may have only some of a machine's boards, so it is compared with lists that have as many, and are
-    not known to be a part."""
+def other_devices(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None:
+    """Return a sentence where lspci shows other devices than the kernel found at the same addresses, else None."""
+    if not devices:
+        return None
+    differ, alike = [], 0
+    for address, ids in dict(_FOUND.findall(texts.runs.get(_DMESG, ""))).items():
+        shown = devices.get(address)
+        if shown is not None and shown.device is not None:
+            own = f"{shown.vendor}:{shown.device}"
+            alike += own == ids
+            differ += [f"the kernel log found {ids} at {address}, and lspci shows {own} there"] * (own != ids)
+    return differ[0] if len(differ) >= _FEW and len(differ) > alike else None
+
+
+def other_boards(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None:
+    """Return a sentence where a run of a benchmark names its boards and none of them is a model that nvidia-smi or
+    lspci lists, else None. A run may have only some of a machine's boards, so it is compared with lists that have as
+    many, and are not known to be a part."""
     if texts.posts.keys().isdisjoint(("nccl-tests", *_BENCHES)):
         return None
-    lists = list(_listed(texts))
+    lists = [*_listed(texts), *_of_tree(devices)]
     for tool, names in _run(texts) if lists else ():
         for source, models in lists:
             if names and len(models) >= len(names) and not any(_same(a, b) for a in names for b in models):
@@ -78,6 +96,16 @@ def _without_nvlink(texts: Texts, devices: Mapping[str, LspciDevice]) -> Iterato
             and (known := board(f"{each.vendor}:{each.device}")) and known.p2p in _OVER_PCIE]
     if tree:
         yield "lspci", tree
+
+
+def _of_tree(devices: Mapping[str, LspciDevice]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what the driver calls the boards that it has, where that is known of all of them."""
+    from ...spec.boards import board  # start-up time
+
+    found = [board(f"{each.vendor}:{each.device}") for each in devices.values() if each.driver == "nvidia"]
+    names = [each.driver_name for each in found if each is not None and each.driver_name]
+    if names and len(names) == len(found):
+        yield "lspci", names
 
 
 def _has_none(name: str) -> bool:

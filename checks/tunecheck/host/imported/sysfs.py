@@ -9,7 +9,7 @@ from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
 from .cmdline import apart, from_log
 from .differing import differing
-from .driver_and_boards import linked_without_nvlink, other_boards, other_driver
+from .driver_and_boards import linked_without_nvlink, other_boards, other_devices, other_driver
 from .guest import guest_evidence
 from .nvidia_smi import contradiction, elsewhere
 from .short import from_short
@@ -53,7 +53,8 @@ def synthesise(texts: Texts) -> str | None:
     elif problem:
         return problem
     problem = (contradiction(texts) or differing(texts) or elsewhere(texts, devices) or other_driver(texts)
-               or other_boards(texts) or linked_without_nvlink(texts, devices))
+               or other_boards(texts, devices) or other_devices(texts, devices)
+               or linked_without_nvlink(texts, devices))
     if problem:
         return problem
     smi = _smi(texts)
