@@ -247,11 +247,21 @@ def main() -> None:
             click.echo(meant, err=True)
         sys.exit(error.exit_code)
     except Exception as error:
+        if _is_interrupt(error):
+            sys.exit(interrupted())
         if isinstance(error, ModuleNotFoundError) and of_control_node(error.name or ""):
             complain(f"this runs on the control node: {error.name} is missing here; {CONTROL_NODE}")
             sys.exit(UsageError.exit_code)
         defect(error)
         sys.exit(_UNDETERMINED)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it was raised because of Ctrl-C. Python makes a RuntimeError of whatever comes in __set_name__, so while
+    a class is made (typeobject.c, type_new_set_names())."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def terminate(_signal: int, _frame: object) -> None:

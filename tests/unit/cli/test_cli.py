@@ -185,6 +185,17 @@ def test_ascii_only_terminals(failing: str) -> None:
     assert "`- " in done.stdout
 
 
+def test_ctrl_c_while_a_class_is_made_is_no_defect(tmp_path: Path) -> None:
+    """Python makes a RuntimeError of it."""
+    code = ("import tunecheck.cli.main as main\n"
+            "class Field:\n    def __set_name__(self, *_): raise KeyboardInterrupt\n"
+            "def begin(**_): type('Made', (), {'field': Field()})\n"
+            "main.cli.main = begin\nmain.main()\n")
+    done = subprocess.run([sys.executable, "-c", code], env=_ENV, capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == 130 and "internal error" not in done.stderr, done.stderr
+
+
 def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     """A command that hangs during `tunecheck host`, interrupted as a terminal would: the whole group at once."""
     (tmp_path / "bin").mkdir()
