@@ -67,8 +67,9 @@ def _accelerators(snapshot: Snapshot, change: dict[str, str]) -> dict[str, Any]:
     if not devices:
         passed = _passed_through(snapshot)
         why = topology.accelerators.why() if topology.accelerators.value is None else "no GPU is in the PCI tree"
-        if passed is None:
-            change["profile"] = f"choose one: {', '.join(_choice(snapshot))}; which one fits: {_FITS}; {why}"
+        # Without a board nothing shows that one is passed through.
+        choice = "keep this one, or choose one" if passed else f"choose one: {', '.join(_choice(snapshot))}; which fits"
+        change["profile"] = f"{choice}: {_FITS}; {'this is a virtual machine, and ' if passed else ''}{why}"
         count, _, guess = counted(snapshot)
         if guess or not count:
             change["accelerators.count"] = guess or f"{COUNT}; {why}"

@@ -8,7 +8,7 @@ and SKP take 1 to 2 %); with ACS redirect both directions share the switch's upl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..model.absence import Absence
@@ -17,7 +17,7 @@ from ..util.at_first_use import dataclass
 from .loaded_links import links_above
 from .pci.devices import Device
 from .pci.pcie_link import PcieLink
-from .pci.topology import Pair
+from .pci.topology import Pair, Topology
 from .snapshot import Snapshot
 
 __all__ = ["PairPath", "paths"]
@@ -87,14 +87,21 @@ def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[PcieLink]]) -> P
     links = tuple({link.name: link for device in (a, b) for link in above[device.bdf]
                    if any(end.bdf in names for end in link.ends)}.values())
     return _predicted(PairPath(pair, hops, links, None, redirectors, None, None, None,
-                               "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin)
+                               "root-complex" if hairpin else _CLASSES[pair.relation.value], None), ports, hairpin,
+                      _emulated(topology, hops, (a, b)))
 
 
-def _predicted(path: PairPath, ports: list[Device], hairpin: bool) -> PairPath:
+def _emulated(topology: Topology, hops: Sequence[Device], ends: Iterable[Device]) -> str | None:
+    """Return the emulated port that hides the real links: on the way or above it, as everything below it was given to a
+    virtual machine."""
+    above = (topology.bridges[bdf] for end in ends for bdf in reversed(end.path) if bdf in topology.bridges)
+    return next((hop.bdf for hop in (*hops, *above) if hop.ids in EMULATED), None)
+
+
+def _predicted(path: PairPath, ports: list[Device], hairpin: bool, emulated: str | None) -> PairPath:
     sizes = [hop.express.value.payload if hop.express.value else None for hop in path.hops]
     mps = min((size for size in sizes if size), default=None) if all(sizes) else None
     # The slowest link is the slowest at any MPS: the share that packets take is the same on all of one generation.
-    emulated = next((hop.bdf for hop in path.hops if hop.ids in EMULATED), None)
     if emulated:
         return replace(path, mps=mps, reason=f"{emulated} is an emulated port: a virtual machine hides the real links")
     rates = [(rate, link) for link in path.links if (rate := link.rate(mps or 256)) is not None]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command
+from tunecheck.util.host_names import fold
 
 from ..fixes import Step, fixes_of, said
 from ..fleet_report import Authority, Cause, Decision, LastHeard, Since, Waived, Wave
+from ..own_command import own_command
 from ..store.sanitize import plain as stored
 from .view import canon
 
@@ -30,6 +32,8 @@ _ANY_NUMBER = re.compile(r"\d+")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)?")
 #: Of the name of a decision.
 _SUBJECT = 200
+#: Of the names of hosts.
+_OWN = 60
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
 
@@ -164,6 +168,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
     text = min(texts, key=lambda text: (-texts[text], text))
     if first.state == "resolved" and first.outcome and len(texts) > 1:      # each is so of its own hosts alone
         text = OVER
+    else:
+        text += _not_of_all(text, pile, hosts)
     waves = _waves(pile)
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
@@ -188,6 +194,13 @@ def _cause(pile: list[Row], name: str) -> Cause:
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
                          for heard in sorted({row.heard for row in pile if row.heard is not None})))
+
+
+def _not_of_all(text: str, pile: Iterable[Row], hosts: Sequence[str]) -> str:
+    """Whose words these are, where they are not so on every host: the numbers of one are no claim about another."""
+    own = sorted({row.host for row in pile if row.text == text})
+    return "" if len(own) == len(hosts) or not text else (
+        f" (so on {fold(own, _OWN)}; of the others: {own_command('drift --host HOST -v')})")
 
 
 def _waves(pile: list[Row]) -> tuple[Wave, ...]:

@@ -66,3 +66,16 @@ def test_a_profile_that_is_not_made_for_the_boards_is_marked_and_says_so() -> No
             seen += 1
         assert draft.spec["accelerators"]["pci_ids"] == [_UNKNOWN_BOARD]
     assert seen
+
+
+def test_where_no_board_is_seen_the_profile_is_marked() -> None:
+    """Nothing shows that a board is passed through to this virtual machine."""
+    guests = 0
+    for name, snapshot in SNAPSHOTS:
+        seen = replace(snapshot, topology=replace(snapshot.topology, accelerators=replace(
+            snapshot.topology.accelerators, value=())))
+        draft = drafted(seen)
+        guests += Case(seen).guest
+        assert (draft.spec["profile"] == "passthrough-guest") == Case(seen).guest, name
+        assert ("virtual machine" in draft.change["profile"]) == Case(seen).guest and "profile" in draft.change, name
+    assert guests

@@ -99,6 +99,9 @@ def test_cascades_and_root_complexes() -> None:
     (flat(), "", None, Absence.NOT_DERIVABLE),
     (switch(0x11).file(f"{PCI}/0000:02:00.0/vendor", "0x1b36\n").file(f"{PCI}/0000:02:00.0/device", "0x000c\n"),
      "0000:02:00.0", 256, None),
+    # A real switch is below no emulated port: its links are not those of the board either.
+    (switch(0x11).file(f"{PCI}/0000:00:04.0/vendor", "0x1b36\n").file(f"{PCI}/0000:00:04.0/device", "0x000c\n"),
+     "0000:00:04.0", 256, None),
 ])
 def test_what_is_not_known_is_not_guessed(machine: Machine, named: str, mps: int | None,
                                           absence: Absence | None) -> None:
