@@ -34,7 +34,7 @@ exec /bin/sh -c "$(printf %s "$SSH_ORIGINAL_COMMAND" | sed "s|/proc/sys/kernel/r
 """
 _PROGRAMS = {
     "systemctl": ': > "$BOX/rebooting"; echo "$(date +%s.%N) requested" >> "$BOX/log";'
-                 ' [ ! -e "$BOX/slow" ] || sleep 10',
+                 ' [ ! -e "$BOX/slow" ] || sleep 4',
     "tunecheck": 'echo "$(date +%s.%N) proved" >> "$BOX/log"; cat "$BOX/proof"; exit "$(cat "$BOX/outcome")"',
 }
 _SERVER = """ListenAddress 127.0.0.1:{port}

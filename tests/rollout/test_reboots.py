@@ -67,7 +67,7 @@ def test_a_request_that_ansible_repeats_reboots_no_box_twice(tmp_path: Path) -> 
     box.write("slow", "")
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": False,
                                                     "tasks": [{"import_role": {"name": "boot_trial"}}]}]))
-    boxes.say({**settled(100, 101), "ansible_ssh_retries": 8})
+    boxes.say({**settled(100, 101), "ansible_ssh_retries": 5})
     with boxes.running():
         code, text = boxes.run("-vv")
     assert "ssh_retry: attempt: 1" in text, "Ansible did not repeat it: this test shows nothing"
