@@ -16,6 +16,7 @@ __all__ = ["Fix", "Step", "fixes_of", "has_play", "on_hosts", "said", "together"
 
 #: What one text tells: sets of hosts that have a fix of their own, and steps of one fix.
 _SETS, _STEPS = 3, 16
+_LIMIT = re.compile(r" -l ([\w-]+(?:\.[\w-]+)*)")
 _NONE = "no fix is known"
 _ONE_REBOOT = " (1 reboot is enough for all of it)"
 
@@ -49,9 +50,14 @@ def fixes_of(told: Iterable[tuple[str, Step]]) -> tuple[Fix, ...]:
     of_host = {host: _joined(steps) for host, steps in lists.items()}
     alike: dict[tuple[str, ...], list[str]] = {}
     for host, steps in of_host.items():     # the same play on another host is the same step
-        own = re.compile(rf" -l (?:{re.escape(host)}|{HOST})(?![\w.-])")
-        alike.setdefault(tuple(own.sub(" -l", step.remedy) for step in steps), []).append(host)
+        alike.setdefault(tuple(_without(host, step.remedy) for step in steps), []).append(host)
     return _fixes({tuple(hosts): of_host[hosts[0]] for hosts in alike.values()})
+
+
+def _without(host: str, remedy: str) -> str:
+    """The remedy without the limit of its plays where that is the host, or a word to fill in for its name. One pattern
+    serves all: one of each of 10,000 hosts would be compiled for every cause."""
+    return _LIMIT.sub(lambda limit: " -l" if limit[1] in (host, HOST) else limit[0], remedy)
 
 
 def together(parts: Iterable[Sequence[Fix]], hosts: Sequence[str]) -> tuple[Fix, ...]:
@@ -108,9 +114,11 @@ def _fixes(steps: Mapping[tuple[str, ...], Iterable[Step]]) -> tuple[Fix, ...]:
     return tuple(Fix(hosts, tuple(step.limited(hosts) for step in each)) for hosts, each in steps.items())
 
 
-def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
+def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Each once, in order, and what is a play alone behind the others. A play that differs from one of another step in
     its tags alone goes into that one."""
+    if len(steps) == 1:     # so of most hosts, and of many thousands
+        return tuple(step for step in steps if step.remedy)
     distinct = list(dict.fromkeys(step for step in steps if step.remedy))
     if len(distinct) < 2:
         return tuple(distinct)

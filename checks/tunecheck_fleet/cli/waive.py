@@ -55,7 +55,7 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
                                       ("--until", until), ("--reason", reason), ("--author", author)) if given]
     if sum((show, ended is not None, bool(about))) != 1:
         raise UsageError("expected one of: waive FACT --host HOST --until TIME --reason TEXT, waive --list, or "
-                         "waive --end ID", Misuse.LEFT_OUT)
+                         "waive --end N", Misuse.LEFT_OUT)
     from ..decisions.numbers import numbers_of
 
     numbers = numbers_of(ended, "--end") if ended is not None else []
