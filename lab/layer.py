@@ -46,7 +46,7 @@ def build_as_root(layer: recipe.Layer) -> None:
                 brought = work / "brought"
                 engine.bring(brought, log)
                 standin_gpus.bring(brought / "gpus")
-            elif layer.on or layer in (recipe.SYSTEMD_BOOT, recipe.SECURE_BOOT):
+            elif layer.on or layer in (recipe.SYSTEMD_BOOT, recipe.PROXMOX_BOOT, recipe.SECURE_BOOT):
                 brought = work / "brought"
                 esp = _empty_esp(brought, log)
                 for file in layer.files:

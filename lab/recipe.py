@@ -71,6 +71,9 @@ SERVING = Layer(
 )
 #: A UEFI box that boots by systemd-boot, without GRUB; mtools write its ESP.
 SYSTEMD_BOOT = Layer("systemd-boot", ("systemd-boot", "mtools"), _HERE / "systemd_boot.sh", 2)
+#: A box whose boot partitions proxmox-boot-tool keeps.
+PROXMOX_BOOT = Layer("proxmox-boot", ("systemd-boot", "mtools"), _HERE / "proxmox_boot.sh", 2,
+                     (_HERE / "standins/proxmox-boot-tool",))
 #: A box whose initramfs dracut makes, with GRUB as on the base image.
 DRACUT = Layer("dracut", ("dracut",), _HERE / "dracut.sh", 3)
 #: A box with the newest kernel that Debian has for its release.
@@ -95,8 +98,8 @@ MDRAID = _grub_reads("mdraid", ("mdadm",), 2)
 #: A box that can boot a trial by kexec alone, where its firmware is a BIOS.
 LVM_KEXEC = _grub_reads("lvm", ("lvm2", "kexec-tools"), 5, "lvm-kexec")
 LAYERS = {layer.name: layer
-          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, SECURE_BOOT, DRACUT, BACKPORTS, UBUNTU_GRUB, BTRFS, LVM,
-                        LVM_KEXEC, MDRAID)}
+          for layer in (DRIVERS, SERVING, SYSTEMD_BOOT, PROXMOX_BOOT, SECURE_BOOT, DRACUT, BACKPORTS, UBUNTU_GRUB,
+                        BTRFS, LVM, LVM_KEXEC, MDRAID)}
 
 
 def environment() -> dict[str, str]:

@@ -4,7 +4,7 @@ default entry alone loads. Two outputs that are equal are a box that boots the s
 from __future__ import annotations
 
 __all__ = ["GRUB", "GRUB_DEFAULT", "GRUB_ENVIRONMENT", "SYSTEMD_BOOT", "SYSTEMD_BOOT_ARMED", "SYSTEMD_BOOT_DEFAULT",
-           "with_esp"]
+           "with_esp", "with_partition"]
 
 #: All that firmware, shim and GRUB read, the firmware's own boot entries, and what update-grub reads.
 GRUB = ("cd / && find boot etc/default/grub* etc/grub.d etc/modprobe.d -type f | sort | xargs sha256sum; "
@@ -23,6 +23,12 @@ SYSTEMD_BOOT = ("cd / && find boot/efi etc/kernel etc/default/grub* boot/grub/gr
 #: What its default entry loads, the entry, and what kernel-install makes the next one of.
 SYSTEMD_BOOT_DEFAULT = ("sha256sum /etc/kernel/cmdline; cd /boot/efi && find . -type f ! -name random-seed "
                         "! -name 'tunecheck-*' | sort | xargs sha256sum; cat /etc/modprobe.d/* | sha256sum")
+
+
+def with_partition(command: str) -> str:
+    """The command with the partition that proxmox-boot-tool keeps mounted at /boot/efi, as nothing else mounts it."""
+    device = "/dev/disk/by-uuid/$(cat /etc/kernel/proxmox-boot-uuids)"
+    return f"mount {device} /boot/efi && ({command}); umount /boot/efi"
 
 
 def with_esp(command: str) -> str:

@@ -60,17 +60,19 @@ class Box:
         return {str(path): path.read_text("latin-1") for path in files}
 
     def run_command(self, argv: list[str], **_options: Any) -> tuple[int, str, str]:
-        verb = argv[1]
+        given = [word.partition("=")[2] for word in argv if word.startswith("--esp-path=")]
+        esp = Path(given[0]) if given else self.esp
+        _tool, verb, *words = [word for word in argv if not word.startswith("--esp-path=")]
         if verb == self.fails:
             return 1, "", "Failed to set EFI variable: No space left on device"
         if verb == "--print-esp-path":
-            return 0, f"{self.esp}\n", ""
+            return 0, f"{esp}\n", ""
         if verb == "set-oneshot":
-            self.set("LoaderEntryOneShot", argv[2].encode("utf-16-le"))
+            self.set("LoaderEntryOneShot", words[0].encode("utf-16-le"))
             return 0, "", ""
         assert verb == "list"
         found = []
-        for path in self.entries.glob("*.conf"):
+        for path in (esp / "loader/entries").glob("*.conf"):
             keys = dict(row.split(None, 1) for row in path.read_text().splitlines() if not row.startswith("#"))
             found.append({"type": "type1", "id": path.name, "path": str(path), "linux": keys["linux"],
                           **({"sortKey": keys["sort-key"]} if "sort-key" in keys else {})})

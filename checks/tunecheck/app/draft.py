@@ -256,6 +256,8 @@ def _gpus(snapshot: Snapshot) -> str:
 
 
 def _loader(source: str) -> str:
+    if source.startswith("/etc/kernel/"):
+        return "proxmox-boot-tool"
     return "GRUB" if "grub" in source else "boot loader entries (Enterprise Linux, or systemd-boot)"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from . import efi, proof
+from . import efi, esp_mirror, proof
 from .base import Bootloader, BootloaderError
 from .grub_debian import GrubDebian
 from .grubby import Grubby
+from .proxmox_boot import ProxmoxBoot
 from .systemd_boot import SystemdBoot
 from .why import Stopped, Unproven, Why
 
@@ -17,7 +18,8 @@ def detect(module, asked=()) -> Bootloader:
     kernel parameters that it is to get."""
     looked = []
     # What booted this system, and not what left its files on it.
-    for kind in (SystemdBoot,) if efi.booted_by_systemd_boot() else (GrubDebian, Grubby, SystemdBoot):
+    kinds = (SystemdBoot,) if efi.booted_by_systemd_boot() else (GrubDebian, Grubby, SystemdBoot)
+    for kind in (ProxmoxBoot,) if esp_mirror.kept() else kinds:
         reason = kind.absent()
         if reason is None:
             return kind(module)

@@ -35,27 +35,33 @@ class SystemdBoot(OwnedLine):
     """/etc/kernel/cmdline and the entries are shared with others: our own list says which of their tokens are ours."""
 
     name = "systemd-boot"
+    #: What makes the entries.
+    maker = _INSTALL
     after_an_edit = ", run kernel-install add for each kernel"
     way_out = "Mend that"
     #: They run kernel-install, which writes the default entry and what it loads in place; promote() did their work.
     runs_initramfs_hooks = False
 
-    def __init__(self, module):
+    def __init__(self, module, esp=""):
+        """``esp``: where the EFI system partition is mounted; "": where bootctl finds it."""
         super().__init__(module)
         self._entries = None
-        self._esp_path = ""
+        self._given, self._esp_path = esp, esp
 
     @classmethod
     def absent(cls):
-        for path in (_BOOTCTL, _INSTALL):
+        for path in (_BOOTCTL, cls.maker):
             if not os.path.exists(path):
                 return "no " + path
         if not efi.booted_by_systemd_boot():
             return "this boot did not come through systemd-boot"
         return None
 
+    def _argv(self, *words):
+        return [_BOOTCTL, *(["--esp-path=" + self._given] if self._given else []), *words]
+
     def _bootctl(self, *words):
-        code, out, err = self.module.run_command([_BOOTCTL, *words], environ_update={"LC_ALL": "C"})
+        code, out, err = self.module.run_command(self._argv(*words), environ_update={"LC_ALL": "C"})
         if code != 0:
             raise BootloaderError(
                 Why.COMMAND_FAILED,
@@ -104,12 +110,24 @@ class SystemdBoot(OwnedLine):
     def initrds(self):
         return bls.initrds(self._text())
 
+    def where(self):
+        """Return where the EFI system partition is, for messages."""
+        return self._esp()
+
     def root(self):
         return self._default()["path"].partition("/loader/entries/")[0]
 
     def lines(self):
         # kernel-install makes the next entries from the file, where there is one.
-        return [self.generated(), cmdline.tokenize(bls.line(read_text(_LINE)))]
+        return [self.generated(), cmdline.tokenize(self._line_of(read_text(_LINE)))]
+
+    def _line_of(self, text):
+        """Return the command line in the text of /etc/kernel/cmdline."""
+        return bls.line(text)
+
+    def _edited_line(self, text, before, tokens):
+        """Return that text with ``tokens`` in the place of ``before``."""
+        return bls.edited(text, before, tokens)
 
     def sources(self):
         return [_LINE, *sorted(glob.glob("/etc/cmdline.d/*.conf")), "/usr/lib/kernel/cmdline", self._default()["path"]]
@@ -165,6 +183,16 @@ class SystemdBoot(OwnedLine):
         return names[0], os.path.join(os.path.dirname(names[0]), os.path.basename(own))
 
     def stage(self, remove_tokens, add, initrd=None):
+        self._place(remove_tokens, add, initrd)
+        self.run(self._argv("set-oneshot", TRIAL_CONF), _UNCHANGED)
+        if efi.variable("LoaderEntryOneShot") != TRIAL_CONF:
+            raise BootloaderError(
+                Why.ONE_SHOT_NOT_KEPT,
+                "bootctl set-oneshot reported success, but LoaderEntryOneShot is not %s; the "
+                "firmware did not keep it. %s." % (TRIAL_CONF, _UNCHANGED))
+
+    def _place(self, remove_tokens, add, initrd):
+        """Write the trial's entry and what it loads. Nothing boots it yet."""
         text = self._text()
         if initrd:
             name, own = initrd
@@ -182,12 +210,6 @@ class SystemdBoot(OwnedLine):
                 "systemd-boot would take the trial's entry by default, and not once; expected %s. "
                 "Run bootctl set-default %s. The trial's entry was taken away."
                 % (self._default()["id"], self._default()["id"]))
-        self.run([_BOOTCTL, "set-oneshot", TRIAL_CONF], _UNCHANGED)
-        if efi.variable("LoaderEntryOneShot") != TRIAL_CONF:
-            raise BootloaderError(
-                Why.ONE_SHOT_NOT_KEPT,
-                "bootctl set-oneshot reported success, but LoaderEntryOneShot is not %s; the "
-                "firmware did not keep it. %s." % (TRIAL_CONF, _UNCHANGED))
 
     def promote(self, image, own):
         name, beside = self.own_initrd(image, own) or ("", "")
@@ -211,7 +233,7 @@ class SystemdBoot(OwnedLine):
         union = [*tokens, *[token for token in before if token not in tokens]]
         self._keep(union, retired, made_line=made)
         foreign = " ".join(foreign_of(self.generated(), before)) + "\n"
-        line = bls.edited(text or foreign, before if text else [], tokens)
+        line = self._edited_line(text or foreign, before if text else [], tokens)
         # Where an entry can't be written, on a full disk for example, this boot returns to the old one. kernel-install
         # must not make that of the next kernel with what was never committed.
         with put_back(_LINE):
@@ -219,21 +241,26 @@ class SystemdBoot(OwnedLine):
                 remove(_LINE)
             else:
                 self._write(_LINE, line)
-            default = self._default()
-            for entry in [*self._siblings(default), default]:       # the default one last
-                self._write(entry["path"], bls.edited(read_text(entry["path"]), before, tokens, "options"))
+            self._edit_entries(before, tokens)
         self._assert_generated(tokens, "the commit")
         self._keep(tokens, retired, made_line=made)
 
+    def _edit_entries(self, before, tokens):
+        """Write ``tokens`` in the place of ``before`` into the entries of all installed kernels."""
+        default = self._default()
+        for entry in [*self._siblings(default), default]:       # the default one last
+            self._write(entry["path"], bls.edited(read_text(entry["path"]), before, tokens, "options"))
+
     def _siblings(self, default):
-        """Return the entries of the other installed kernels, which kernel-install made as it made the default one."""
-        token = bls.kernel(self._text()).split("/")[1:2]
+        """Return the entries of the other installed kernels, which were made as the default one was: their kernels'
+        folders lie beside its own."""
+        beside = _folder_of_kernels(bls.kernel(self._text()))
         found = []
         for entry in self._others():
             kernel = entry.get("linux", "")
             release = bls.release(kernel)
-            if (entry.get("type") == "type1" and entry["path"] != default["path"] and kernel.split("/")[1:2] == token
-                    and release and os.path.isdir(_MODULES + release)):
+            if (entry.get("type") == "type1" and entry["path"] != default["path"]
+                    and _folder_of_kernels(kernel) == beside and release and os.path.isdir(_MODULES + release)):
                 found.append(entry)
         return found
 
@@ -250,7 +277,10 @@ class SystemdBoot(OwnedLine):
 
     def _disarm(self):
         if efi.variable("LoaderEntryOneShot") == TRIAL_CONF:
-            self.run([_BOOTCTL, "set-oneshot", ""], "The trial is still staged")
+            self.run(self._argv("set-oneshot", ""), "The trial is still staged")
+        self._remove_trial()
+
+    def _remove_trial(self):
         remove(self._trial_path())
         self._remove_own()
 
@@ -259,3 +289,8 @@ class SystemdBoot(OwnedLine):
             remove(os.path.join(folder, os.path.basename(trial_initrd.OWN)))
             for half in glob.glob(os.path.join(folder, UNFINISHED + "*")):      # of a copy that a power cut ended
                 remove(half)
+
+
+def _folder_of_kernels(kernel):
+    """Return the folder that holds one folder for each kernel: of kernel-install it is named by the machine's id."""
+    return os.path.dirname(os.path.dirname(kernel))

@@ -36,6 +36,8 @@ class Why(Enum):
     NO_NEXT_ENTRY = "no-next-entry"
     #: One of both, and neither the firmware nor kexec can boot it once: grub_debian.Neither has the code of each.
     NEITHER = "neither"
+    #: Of proxmox-boot-tool: this boot came from a partition that it does not keep.
+    OTHER_ESP = "other-esp"
     #: Of systemd-boot.
     NO_ONE_SHOT = "no-one-shot"
     VARIABLES_READ_ONLY = "variables-read-only"

@@ -69,6 +69,55 @@ def test_systemd_boot_wins_over_a_leftover_grub_cfg() -> None:
     assert boot(machine.host(), "6.12.1").staged.value is False
 
 
+def _proxmox(line: str, ran: str) -> Machine:
+    """A box of proxmox-boot-tool, with a grub.cfg and mounted entries that boot nothing there."""
+    machine = full(Machine(), generated="from-grub").gone("read", "/etc/kernel/next-boot-pin",
+                                                          "/etc/kernel/proxmox-boot-pin",
+                                                          "/etc/kernel/proxmox-boot-manual-kernels")
+    machine.file("/etc/kernel/proxmox-boot-uuids", "1111-AAAA\n2222-BBBB\n")
+    machine.file(_INFO, b"\x06\0\0\0" + "systemd-boot 257\0".encode("utf-16-le"))
+    machine.lists["/efi/loader/entries"] = ["old-6.12.1.conf"]
+    machine.lists["/boot"] = [*(f"vmlinuz-{release}" for release in ("6.8.12-9-pve", "6.8.12-10-pve", "6.12.1")),
+                              "initrd.img-6.8.12-9-pve"]
+    machine.file("/etc/kernel/cmdline", line + "\n# a note\n")
+    machine.file("/proc/cmdline", ran + "\n")
+    return machine
+
+
+def test_proxmox_boots_the_written_line_where_this_boot_ran_it() -> None:
+    """Its entries are on partitions that nobody mounts."""
+    ran = "initrd=\\EFI\\proxmox\\6.8.12-10-pve\\initrd.img-6.8.12-10-pve root=ZFS=rpool boot=zfs iommu=pt"
+    found = boot(_proxmox("root=ZFS=rpool boot=zfs iommu=pt", ran).host(), "6.8.12-10-pve")
+    assert found.generated.value == found.configured.value == ("root=ZFS=rpool", "boot=zfs", "iommu=pt")
+    trial_of_it = f"{ran} tunecheck.trial=abc tunecheck.confirm=1200 panic=30"
+    assert boot(_proxmox("root=ZFS=rpool boot=zfs iommu=pt", trial_of_it).host(), "6.8.12-10-pve").generated.known
+    for line, boots in (("root=ZFS=rpool boot=zfs", ran), ("root=ZFS=rpool boot=zfs iommu=pt", trial_of_it + " x")):
+        found = boot(_proxmox(line, boots).host(), "6.8.12-10-pve")
+        assert found.generated.absence is Absence.NOT_DERIVABLE and found.configured.value == tuple(line.split())
+
+
+def test_proxmox_with_grub_tells_no_line_and_no_line_of_another_grub_cfg() -> None:
+    machine = _proxmox("root=ZFS=rpool", "root=ZFS=rpool")
+    machine.file(_INFO, b"\x06\0\0\0" + "GRUB 2.12\0".encode("utf-16-le"))
+    assert boot(machine.host(), "6.8.12-10-pve").generated.absence is Absence.NOT_DERIVABLE
+
+
+def test_the_kernel_that_proxmox_boots_next() -> None:
+    """The pinned one; else the newest by number, of Proxmox's own, the running one and those that were added."""
+    machine = _proxmox("root=ZFS=rpool", "root=ZFS=rpool")
+    assert boot(machine.host(), "6.8.12-9-pve").release.value == "6.8.12-10-pve"
+    assert boot(machine.host(), "6.12.1").release.value == "6.12.1"
+    machine.file("/etc/kernel/proxmox-boot-manual-kernels", "6.12.1\n")
+    assert boot(machine.host(), "6.8.12-9-pve").release.value == "6.12.1"
+    machine.file("/etc/kernel/proxmox-boot-pin", "6.8.12-9-pve\n")
+    assert boot(machine.host(), "6.12.1").release.value == "6.8.12-9-pve"
+    machine.file("/etc/kernel/next-boot-pin", "6.8.12-10-pve\n")
+    assert boot(machine.host(), "6.12.1").release.value == "6.8.12-10-pve"
+    empty = _proxmox("root=ZFS=rpool", "root=ZFS=rpool")
+    empty.lists["/boot"] = []
+    assert boot(empty.host(), "6.12.1").release.absence is Absence.NOT_DERIVABLE
+
+
 @pytest.mark.parametrize(("path", "release"), [
     ("/boot/vmlinuz-6.12.107+deb13-amd64", "6.12.107+deb13-amd64"), ("/vmlinuz-5.14.0-503.el9.x86_64",
      "5.14.0-503.el9.x86_64"), ("/0123456789abcdef/6.12.1/linux", "6.12.1"), ("/vmlinuz-linux", ""), ("/vmlinuz", ""),

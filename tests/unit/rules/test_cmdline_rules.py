@@ -170,7 +170,7 @@ def test_cmdline_conflict(running: str, outcome: str, code: str, observed: str) 
     assert observed in finding.observed
 
 
-@pytest.mark.parametrize(("running", "words", "grubby", "play"), [
+@pytest.mark.parametrize(("running", "words", "grubby", "play"), [     # grubby: on a box that has it
     ("iommu=pt iommu=off", "iommu=off", True, False),
     ("iommu=pt iommu=off amd_iommu=off", "iommu=off and amd_iommu=off", True, False),
     ("amd_iommu=off iommu=off quiet", "amd_iommu=off and iommu=off", True, True),
@@ -179,10 +179,16 @@ def test_cmdline_conflict(running: str, outcome: str, code: str, observed: str) 
 ])
 def test_every_contradiction_has_the_whole_fix_so_that_one_reboot_ends_it(running: str, words: str, grubby: bool,
                                                                           play: bool) -> None:
-    found = judged(full(switch(), running), "cmdline-conflict", _PT, "host")
+    machine = full(switch(), running).gone("read", "/etc/kernel/cmdline", "/etc/kernel/proxmox-boot-uuids")
+    del machine.reads["/boot/grub/grub.cfg"]
+    machine.gone("read", "/boot/grub/grub.cfg").file("/boot/grub2/grubenv", "saved_entry=id-6.12.1\n")
+    machine.lists["/boot/loader/entries"] = ["id-6.12.1.conf"]
+    machine.file("/boot/loader/entries/id-6.12.1.conf", f"title x\noptions root=/dev/vda3 ro {running}\n")
+    found = judged(machine, "cmdline-conflict", _PT, "host")
     (remedy,) = {finding.remedy for finding in found}
     assert remedy is not None and remedy.needs_reboot and f"remove {words} from" in remedy.text
-    assert (any("grubby" in each.argv for each in remedy.commands), remedy.play is not None) == (grubby, play)
+    by_grubby = any("--update-kernel=ALL" in each.argv for each in remedy.commands)
+    assert (by_grubby, remedy.play is not None) == (grubby, play)
     assert remedy.text.endswith(", then reboot") != play, "the play reboots the box for both"
     if remedy.play is not None:
         assert remedy.by_play.text == remedy.text and remedy.text.endswith(remedy.play.shown)

@@ -2,12 +2,13 @@
 
 Three loaders: GRUB with a generated grub.cfg (Debian, Ubuntu), GRUB with Boot Loader Specification entries
 (Enterprise Linux), systemd-boot. Only the first has a drop-in; systemd-boot has /etc/kernel/cmdline, and on Enterprise
-Linux the entry itself is the configuration.
+Linux the entry itself is the configuration. Where proxmox-boot-tool keeps the entries, proxmox.py tells of them.
 """
 
 from __future__ import annotations
 
 import re
+from enum import Enum
 
 from ...host import Host, Unreadable
 from ...model.fact import Absence, Fact, absent, absent_as, known, parsed
@@ -16,8 +17,9 @@ from ...parsers.kernel.cmdline import tokenize
 from ...parsers.text.bounds import release_of
 from ...util.at_first_use import dataclass, regex
 from ..file_text import text
+from . import proxmox
 
-__all__ = ["Boot", "boot"]
+__all__ = ["Boot", "Loader", "boot"]
 
 _DROPINS = "/etc/default/grub.d"
 _ENTRIES = ("/boot/loader/entries", "/efi/loader/entries", "/boot/efi/loader/entries")
@@ -28,34 +30,57 @@ _ASSIGNS = regex(r"^[ \t]*GRUB_CMDLINE_LINUX_DEFAULT=(.*)$", re.MULTILINE)
 _KEEPS = regex(r"\$\{?GRUB_CMDLINE_LINUX_DEFAULT\b")
 
 
+class Loader(Enum):
+    """The boot loaders, as an operator edits their command line."""
+
+    #: With update-grub, on Debian and Ubuntu.
+    GRUB = "grub"
+    #: With entries and grubby, on Enterprise Linux.
+    GRUBBY = "grubby"
+    #: With kernel-install.
+    SYSTEMD_BOOT = "systemd-boot"
+    PROXMOX_BOOT = "proxmox-boot"
+    PROXMOX_GRUB = "proxmox-grub"
+    NOT_KNOWN = "not-known"
+
+
 @dataclass(frozen=True)
 class Boot:
     """What the next boot will do. ``configured`` and ``generated`` are command line tokens. ``overwriters`` are files
     sourced after our drop-in that throw away what it set; ``staged`` says whether a trial boot waits. ``release`` is
-    the kernel that the default entry starts, empty where its file's name holds no version."""
+    the kernel that the default entry starts, empty where its file's name holds no version. ``loader`` is what booted
+    this host, as far as its files tell."""
 
     configured: Fact[tuple[str, ...]]
     generated: Fact[tuple[str, ...]]
     overwriters: tuple[str, ...]
     staged: Fact[bool]
     release: Fact[str]
+    loader: Loader = Loader.NOT_KNOWN
 
 
 def boot(host: Host, release: str) -> Boot:
     """Read the loader that booted this host. ``release`` picks among entries where no default is recorded."""
     waits = _waits(host)
+    by_systemd_boot = _by_systemd_boot(host)
+    if proxmox.in_use(host):
+        return Boot(proxmox.written_line(host), proxmox.next_line(host, by_systemd_boot), (), waits,
+                    proxmox.next_release(host, release),
+                    Loader.PROXMOX_BOOT if by_systemd_boot else Loader.PROXMOX_GRUB)
     cfg = text(host, grub.GRUB_CFG)
     # A machine moved to systemd-boot often keeps its old grub.cfg, which then boots nothing.
-    if not cfg.missing and not _by_systemd_boot(host):
+    if not cfg.missing and not by_systemd_boot:
         entry = _grub_default(host, cfg)
         return Boot(_dropin(host), parsed(entry, lambda found: found.tokens), _overwriters(host), waits,
-                    parsed(entry, lambda found: release_of(bls.release(found.kernel))))
+                    parsed(entry, lambda found: release_of(bls.release(found.kernel))),
+                    Loader.GRUB if cfg.known else Loader.NOT_KNOWN)
     chosen = _bls_entry(host, release)
     if chosen is not None:
         content, tokens, waits = chosen
         line = text(host, _KERNEL_CMDLINE)
         return Boot(tokens if line.missing else parsed(line, lambda found: _tokens(bls.line(found))), tokens, (), waits,
-                    parsed(content, lambda found: release_of(bls.release(bls.kernel(found)))))
+                    parsed(content, lambda found: release_of(bls.release(bls.kernel(found)))),
+                    Loader.SYSTEMD_BOOT if by_systemd_boot else Loader.GRUBBY)
     nothing: Fact[tuple[str, ...]] = absent(f"{grub.GRUB_CFG}, {', '.join(_ENTRIES)}", Absence.NO_BOOT_LOADER)
     return Boot(nothing, nothing, (), waits, absent_as(nothing))
 

@@ -16,6 +16,7 @@ from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
+from ..remedies.loader_edit import sources
 
 CHECK = Check(
     "cmdline-conflict", "nothing on the command line takes a declared parameter back",
@@ -66,8 +67,8 @@ def _without(case: Case, found: Sequence[Conflict], declared: tuple[str, ...], r
     whole = rivals if all(rival in running for rival in rivals) else []
     named = " and ".join(part for part in (", ".join(rivals[:-1]), rivals[-1]) if part)
     parts = (*typed("remove {words} from the boot configuration that sets " + ("it" if len(rivals) == 1 else "them") +
-                    " (look in /etc/default/grub and /etc/default/grub.d) and ", words=named),
-             *boot_remedies.written([], whole, reboot=False))
+                    f" (look in {sources(case)})", words=named),
+             *boot_remedies.written(case, [], whole, reboot=False))
     play = case.play("cmdline", True) if missing(declared, running) else None
     return Remedy.of(*parts, *((", then ", *play.parts) if play is not None else (", then reboot",)),
                      ansible_tags=("cmdline",), needs_reboot=True)

@@ -58,7 +58,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 told.append(f"{word[:200]} ({'acs-persistence' if word not in others else 'cmdline-token'})")
                 continue
             same = False
-            remedy = (boot_remedies.keep(word) if code == "lost-at-next-boot" else
+            remedy = (boot_remedies.keep(case, word) if code == "lost-at-next-boot" else
                       Remedy("reboot, or remove the word from the boot configuration", (), True))
             yield Finding(_ID, code, word, "warn", "generated", f"{word} {text}", "", "now and then the same",
                           evidence, remedy)

@@ -80,7 +80,7 @@ def _rejected(case: Case, word: str, reason: str, source: str) -> Finding:
                        f"the specification asks, but this kernel rejects it ({why}): {HARMLESS.format(word=word)}",
                        "rejected", "", (source,))
     remedy = case.play("cmdline", True, "correct box_spec.kernel.cmdline in the inventory",
-                       boot_remedies.remove([word]))
+                       boot_remedies.remove(case, [word]))
     # What is handed to user space may mean something to a program there.
     told = (f"not known to the kernel's parser, which hands it to user space ({reason})"
             if reason.startswith("Unknown kernel") else f"rejected by the kernel ({reason}): it changes nothing")

@@ -17,6 +17,7 @@ from ..codes import NOT_DECLARED, TRIAL_OPEN, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
 from ..remedies.acs_remedies import line_fix
+from ..remedies.loader_edit import tool
 from .cmdline_rejected import rejection
 
 CHECK = Check(
@@ -100,8 +101,8 @@ def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:
                      "configuration but not on the running command line", evidence)
     if configured and generated is False:
         return _fail(case, "not-generated", token, "generated", "is configured but not in the generated configuration: "
-                     f"update-grub has not run or failed{_overwriters(case, configured)}", evidence)
-    if configured is None and generated is None:
+                     f"{tool(case)} has not run or failed{_overwriters(case, configured)}", evidence)
+    if generated is None and configured is not False:
         return _fail(case, "not-running-config-unread", token, "effective", "is not on the running command line; "
                      f"whether the next boot has it was not read ({boot.generated.why()})", evidence)
     return _fail(case, "not-set", token, "configured", "is not on the running command line, nor configured", evidence)

@@ -68,7 +68,8 @@ def judge(case: Case) -> Iterator[Finding]:
         if words:
             text += (f": {' '.join(words)} can keep CPUs from coming up, as without interrupt remapping the "
                      "kernel has only 8-bit APIC ids")
-        remedy = (boot_remedies.remove(capped[:1]) if capped else _up(case, named, words) if cpus(named) else None)
+        remedy = (boot_remedies.remove(case, capped[:1]) if capped else
+                  _up(case, named, words) if cpus(named) else None)
     wanted = show(present | broken) if present else "every CPU online"
     yield Finding(_ID, code, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy,
                   unread.absence if unread and outcome == "unknown" else None)
@@ -85,7 +86,7 @@ def _up(case: Case, named: str, words: list[str]) -> Remedy:
     bring = Remedy.of("run: ", run("chcpu -e", named))
     if not words:
         return _with_next_output(case, bring) if _may_be_refused(case) else bring
-    boot = boot_fix(case) if switched_off(case) else boot_remedies.remove(words)
+    boot = boot_fix(case) if switched_off(case) else boot_remedies.remove(case, words)
     lead = f"{bring.text}; where that fails (the kernel log then says: invalid APIC ID), "
     # The play is the second half of this fix: as its short form it would drop the first one.
     return replace(boot, text=lead + boot.text, commands=(*bring.commands, *boot.commands), needs_reboot=False,

@@ -91,4 +91,5 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,
                    line_fix(case) if _BOOT.get(wanted) in boot_remedies.lacking(case) else
-                   case.play("cmdline", True, by_hand=boot_remedies.add([_BOOT[wanted]]) if wanted in _BOOT else None))
+                   case.play("cmdline", True,
+                             by_hand=boot_remedies.add(case, [_BOOT[wanted]]) if wanted in _BOOT else None))

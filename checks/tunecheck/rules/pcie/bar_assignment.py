@@ -78,6 +78,6 @@ def _fix(case: Case) -> Remedy:
     words = [word for token in case.host.kernel.cmdline.value or () for word in split(token)]
     if _REALLOC in words or "pci=realloc=on" in words:
         return Remedy(f"pci=realloc runs already and did not help: {_BIOS}", (), True, Place.FIRMWARE)
-    by_hand = Remedy.of(f"{_BIOS}; or ", *boot_remedies.add([_REALLOC]).parts)
+    by_hand = Remedy.of(f"{_BIOS}; or ", *boot_remedies.add(case, [_REALLOC]).parts)
     return replace(case.play("cmdline", True, f'add "{_REALLOC}" to box_spec.kernel.cmdline', by_hand),
                    place=Place.FIRMWARE)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...model.command import Command, addresses, run, typed
 from ...model.finding import Place, Remedy
-from ...spec.frozen import Spec, declared_tokens
+from ...spec.frozen import declared_tokens
 from ..context import Case
 from . import boot_remedies
 from .iommu_remedies import switched_off
+from .loader_edit import place
 
 __all__ = ["GUEST_PORTS", "boot_fix", "clear_now", "line_fix"]
 
@@ -18,7 +19,6 @@ _OPTION = "pci=disable_acs_redir=pci:0:0"
 _ACS_WORD = "disable_acs_redir="
 #: Declared words that contradict iommu=pt.
 _SWITCHES_OFF = frozenset(("iommu=off", "amd_iommu=off"))
-_EDIT = "put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and "
 _EVERY = " (pci:0:0 means every port, Linux 4.19 and later)"
 #: For a virtual machine, where no port between the accelerators can be seen.
 _ELSEWHERE = Remedy("clear ACS redirect on the machine that runs this virtual machine", place=Place.HYPERVISOR)
@@ -42,12 +42,13 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     words = list(dict.fromkeys([*(["iommu=pt"] if off else []), *lacking, *([_OPTION] if between else [])]))
     instead = f" in place of {' '.join(off)}" if off else ""
     ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
-    by_hand = Remedy.of(f"boot with {' '.join(words)}{instead}{_EVERY if between else ''}: {_EDIT}",
-                        *boot_remedies.written(words, off), *ports, ansible_tags=("acs",) if between else (),
+    by_hand = Remedy.of(f"boot with {' '.join(words)}{instead}{_EVERY if between else ''}: put it into "
+                        f"{place(case)}",
+                        *boot_remedies.written(case, words, off), *ports, ansible_tags=("acs",) if between else (),
                         needs_reboot=True)
     if case.frozen is None or not by_play:
         return by_hand
-    return case.play("acs,cmdline" if off or lacking else "acs", True, _before_the_play(case.spec, off), by_hand)
+    return case.play("acs,cmdline" if off or lacking else "acs", True, _before_the_play(case, off), by_hand)
 
 
 def line_fix(case: Case) -> Remedy:
@@ -57,18 +58,19 @@ def line_fix(case: Case) -> Remedy:
     if "iommu=pt" in lacking and case.spec.acs.peer_redirect == "off" and not case.guest \
             and case.snapshot.topology.path_ports() and not any(_ACS_WORD in word for word in running):
         return boot_fix(case)
-    return case.play("cmdline", True, by_hand=boot_remedies.add(lacking))
+    return case.play("cmdline", True, by_hand=boot_remedies.add(case, lacking))
 
 
-def _before_the_play(spec: Spec, off: list[str]) -> str:
+def _before_the_play(case: Case, off: list[str]) -> str:
     """Return what to change so that the play boots without the words ``off``: what the specification asks for in the
     inventory, what somebody else wrote by hand, as no play removes that."""
+    spec = case.spec
     ours = [word for word in off if word in spec.kernel.cmdline]
     others = [word for word in off if word not in declared_tokens(spec)]
     return " and ".join((
         *(['set box_spec.iommu: "pt"'] if off and spec.iommu != "pt" else []),
         *([f"take {' '.join(ours)} out of box_spec.kernel.cmdline"] if ours else []),
-        *([f"take {' '.join(others)} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub by hand: it was not "
+        *([f"take {' '.join(others)} out of {place(case)} by hand: it was not "
            f"tunecheck that put {'them' if len(others) > 1 else 'it'} there"] if others else [])))
 
 

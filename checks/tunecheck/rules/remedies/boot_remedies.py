@@ -10,13 +10,10 @@ from ...model.finding import Remedy
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
 from ...spec.frozen import declared_tokens
-from ...util.at_first_use import regex
 from ..context import Case
+from .loader_edit import place, taken
 
 __all__ = ["add", "commit", "keep", "lacking", "remove", "written"]
-
-#: Words that a shell takes as they are. The words on a host's command line may be anything.
-_PLAIN = regex(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
 
 
 def lacking(case: Case) -> list[str]:
@@ -31,10 +28,10 @@ def lacking(case: Case) -> list[str]:
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
 
 
-def add(words: Sequence[str]) -> Remedy:
+def add(case: Case, words: Sequence[str]) -> Remedy:
     """Return how to put the words on the command line, as the specification has them."""
-    return Remedy.of(*typed("put {words} into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
-                            words=" ".join(words)), *written(words), needs_reboot=True)
+    return Remedy.of(*typed(f"put {{words}} into {place(case)}", words=" ".join(words)), *written(case, words),
+                     needs_reboot=True)
 
 
 def commit(case: Case, tag: str) -> Remedy:
@@ -45,26 +42,18 @@ def commit(case: Case, tag: str) -> Remedy:
     return replace(Remedy.of(text, play, ansible_tags=(tag,)), play_text=text + play.shown)
 
 
-def keep(word: str) -> Remedy:
+def keep(case: Case, word: str) -> Remedy:
     """Return how to keep the word, which runs now, for the next boots."""
-    return Remedy.of(*typed("if {word} is wanted, put it into GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
-                            word=word), *written([word], reboot=False))
+    return Remedy.of(*typed(f"if {{word}} is wanted, put it into {place(case)}", word=word),
+                     *written(case, [word], reboot=False))
 
 
-def remove(words: Sequence[str]) -> Remedy:
+def remove(case: Case, words: Sequence[str]) -> Remedy:
     """Return how to take the words off the command line, whoever put them there."""
-    return Remedy.of(*typed("take {words} out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and ",
-                            words=" ".join(words)), *written([], words), needs_reboot=True)
+    return Remedy.of(*typed(f"take {{words}} out of {place(case)}", words=" ".join(words)),
+                     *written(case, [], words), needs_reboot=True)
 
 
-def written(put: Sequence[str], away: Sequence[str] = (), reboot: bool = True) -> tuple[str | Command, ...]:
-    """Return the end of a sentence that says how the edited words reach the boot loader. Fedora and Rocky have grubby,
-    which edits and writes in one step: grubby(8), --args and --remove-args. Where one of the words needs quoting in a
-    shell, no grubby command is given."""
-    words = [*put, *away]
-    grubby: tuple[str | Command, ...] = ()
-    if words and all(_PLAIN.fullmatch(word) for word in words):
-        options = [f"--remove-args={' '.join(away)}"] if away else []
-        options += [f"--args={' '.join(put)}"] if put else []
-        grubby = (" (Fedora and Rocky, in place of both: ", run("sudo grubby --update-kernel=ALL", *options), ")")
-    return ("run: ", run("sudo update-grub"), *grubby, *([", then reboot"] if reboot else []))
+def written(case: Case, put: Sequence[str], away: Sequence[str] = (), reboot: bool = True) -> tuple[str | Command, ...]:
+    """Return the end of a sentence that says how the edited words reach the boot loader."""
+    return (*taken(case, put, away), *([", then reboot"] if reboot else []))
