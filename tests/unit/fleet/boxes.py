@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from lab.process import tie_to_parent
 
 SSHD = shutil.which("sshd", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
 STAND_IN = """#!/bin/sh
@@ -110,8 +111,9 @@ class Boxes:
         config.write_text("\n".join(lines) + "\n")
         with (box.folder / "log").open("wb") as log:
             assert SSHD is not None
+            # Tied to us: a pytest that is killed ends no fixture.
             box.process = subprocess.Popen([SSHD, "-D", "-e", "-f", config], stdin=subprocess.DEVNULL, stdout=log,
-                                           stderr=log, start_new_session=True)
+                                           stderr=log, start_new_session=True, preexec_fn=tie_to_parent())
 
     def inventory(self, groups: dict[str, list[str]] | None = None, **variables: Any) -> Path:
         """YAML that is JSON. ``groups``: more than the one that holds them all; a name may stand for a sub-group."""
