@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..model.absence import Absence
-from ..parsers.pci.switch_chips import EMULATED
 from ..util.at_first_use import dataclass
 from .loaded_links import links_above
 from .pci.devices import Device
@@ -92,10 +91,8 @@ def _path(snapshot: Snapshot, pair: Pair, above: dict[str, list[PcieLink]]) -> P
 
 
 def _emulated(topology: Topology, hops: Sequence[Device], ends: Iterable[Device]) -> str | None:
-    """Return the emulated port that hides the real links: on the way or above it, as everything below it was given to a
-    virtual machine."""
-    above = (topology.bridges[bdf] for end in ends for bdf in reversed(end.path) if bdf in topology.bridges)
-    return next((hop.bdf for hop in (*hops, *above) if hop.ids in EMULATED), None)
+    """Return the emulated port that hides the real links: on the way or above it."""
+    return topology.emulated((*(hop.bdf for hop in hops), *(bdf for end in ends for bdf in reversed(end.path))))
 
 
 def _predicted(path: PairPath, ports: list[Device], hairpin: bool, emulated: str | None) -> PairPath:

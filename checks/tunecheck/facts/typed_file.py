@@ -23,9 +23,11 @@ def typed_text(schema: str, kind: Any, value: Any, **more: Any) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool = False) -> tuple[Any, dict[str, Any]]:
+def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool = False, first: str = ""
+               ) -> tuple[Any, dict[str, Any]]:
     """Return the value and the whole document. UsageError says why the file is not usable; ``again`` says how a good
-    one is made. ``ours``: it must be no link, and nothing that others than root and who asks may have written."""
+    one is made, ``first`` where there was none yet, if that is not said in the same words. ``ours``:
+    it must be no link, and nothing that others than root and who asks may have written."""
     try:
         # The plays hand a recipe in by standard input, so that nothing is written before it is judged.
         content = sys.stdin.buffer.read(_MAX_BYTES) if str(path) == "/dev/stdin" and not ours else safe_files.read(
@@ -35,6 +37,8 @@ def read_typed(path: str | Path, schema: str, kind: Any, again: str, ours: bool 
             raise UsageError(f"{path}: is not to be trusted ({error.strerror}); {_way_out(path, error.danger, again)}",
                              Flaw.UNTRUSTED) from None
         raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}", Flaw.UNREAD) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{path}: does not exist; {first or again}", Flaw.MISSING) from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); {again}", Flaw.UNREAD) from None
     try:

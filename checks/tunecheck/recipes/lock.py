@@ -57,5 +57,6 @@ def lock_text(lock: Lock) -> str:
 
 def read_lock(path: Path) -> Lock:
     """Read a lock. UsageError says why the file is none."""
-    found: Lock = read_typed(path, SCHEMA, Lock, "write it again: tunecheck recipe pin")[0]
+    found: Lock = read_typed(path, SCHEMA, Lock, "write it again: tunecheck recipe pin",
+                             first="write it: tunecheck recipe pin")[0]
     return found

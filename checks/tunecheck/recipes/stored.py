@@ -14,7 +14,8 @@ __all__ = ["PATH", "digest_of", "load_recipe", "to_json"]
 
 #: Where the role puts it.
 PATH = "/etc/tunecheck/recipe.json"
-_AGAIN = "write it again: tunecheck recipe render, or ansible-playbook site.yml -i inventory/NAME"
+_HOW = "tunecheck recipe render, or ansible-playbook site.yml -i inventory/NAME"
+_AGAIN = f"write it again: {_HOW}"
 
 
 def digest_of(recipe: Recipe) -> str:
@@ -30,7 +31,7 @@ def to_json(recipe: Recipe) -> str:
 
 def load_recipe(path: str) -> tuple[Recipe, str]:
     """Return the recipe in this file and its digest. UsageError where the file is none, or was altered by hand."""
-    recipe, document = read_typed(path, SCHEMA, Recipe, _AGAIN)
+    recipe, document = read_typed(path, SCHEMA, Recipe, _AGAIN, first=f"write it: {_HOW}")
     digest = digest_of(recipe)
     if document.get("digest") != digest:
         raise UsageError(f"{path}: was altered: it states digest {document.get('digest')}, its content has {digest}; "

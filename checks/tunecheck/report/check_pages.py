@@ -13,6 +13,7 @@ from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
 from .sentences import check_of_sentence
+from .words.document_words import told
 from .words.fleet_words import EVENT_WORDS
 from .words.terms import NAMES, numbered, term
 
@@ -60,8 +61,8 @@ def asked_for(words: Sequence[str]) -> list[str]:
     between them: the longest name that begins at a word counts. ``Xid 79, 154`` asks for both Xids, and a pasted line
     of a log for its own."""
     whole = " ".join(" ".join(words).split())
-    if len(whole) > _LONGEST:
-        return [whole]
+    if len(whole) > _LONGEST or told(whole):
+        return [whole]      # "one way", "ghost latch"
     found: list[str] = []
     left = [each for each in _BETWEEN.split(whole) if each]
     while left:
@@ -87,7 +88,9 @@ def _is_name(name: str) -> bool:
     """Return whether it is one name that has a page, and nothing else stands behind it."""
     # A name of an event is one by itself: "kernel panic" is not about "kernel".
     known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
-    return bool(name in BY_ID or known or _fact(name) or _code(name) or variable_of(name))
+    # A plain word (box, full) that documents take as a value may stand in any sentence.
+    value = "-" in name and told(name)
+    return bool(name in BY_ID or known or _fact(name) or _code(name) or variable_of(name) or value)
 
 
 def summary(check: str) -> str:
@@ -105,7 +108,10 @@ def page(check: str) -> str:
             # What a report says in a word comes first, also where a code has the same name.
             code = check.strip().lower()
             also = _meanings(code) if term(check) else ""
-            return f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
+            text = f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
+            return f"{text}\nA value in JSON documents, too:\n\n{values}" if (values := told(check)) else text
+        if values := told(check):
+            return f"# {check.strip()}\n\nA value in JSON documents.\n\n{values}"
         if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
             return page(judge)
         if _FINDING.fullmatch(check) and not numbered(check):

@@ -27,8 +27,9 @@ __all__ = [
 SCHEMA = "tunecheck/spec/1"
 _JSON = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 _DEEP = "is nested more deeply than any spec"
-_AGAIN = ("write it again: tunecheck spec show -i INVENTORY --host HOST --json > FILE, or on the box with "
-          "ansible-playbook site.yml -i inventory/NAME -l HOST")
+_HOW = ("tunecheck spec show -i INVENTORY --host HOST --json > FILE, or on the box with ansible-playbook site.yml -i "
+        "inventory/NAME -l HOST")
+_AGAIN = f"write it again: {_HOW}"
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,8 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
     try:
         raw = source if isinstance(source, bytes) else Path(source).read_bytes()
         data = json.loads(raw)
+    except (FileNotFoundError, NotADirectoryError):
+        raise SpecError([f"{where}: does not exist; write it: {_HOW}"], Flaw.MISSING) from None
     except OSError as error:
         raise SpecError([f"{where}: cannot be read ({error.strerror}); {_AGAIN}"], Flaw.UNREAD) from error
     except ValueError as error:

@@ -21,7 +21,7 @@ from tunecheck.rules import judge
 #: Capitals, or small letters with a capital behind them: AER, SDES, BadTLP, cuMemHostAlloc.
 _WORD = re.compile(r"(?<![\w/.=-])(_?[A-Za-z]\w*[A-Z]\w*|_?[A-Z][A-Z0-9_]+)")
 #: What everybody who has a server at hand knows, and units.
-_PLAIN = {"API", "BIOS", "BIOSes", "CPU", "CPUs", "GPU", "GPUs", "ID", "JSON", "OS", "PCI",
+_PLAIN = {"API", "BIOS", "BIOSes", "CPU", "CPUs", "GPUs", "ID", "JSON", "OS", "PCI",
           "GB", "GiB", "KB", "KiB", "MB", "MiB", "MHz"}
 #: Names of makers, products and programs.
 _PRODUCTS = {"AMD", "NVIDIA", "RTX", "PRO", "GeForce", "H200", "MI300X", "PEX890xx", "PM50100", "QEMU", "SGLang",

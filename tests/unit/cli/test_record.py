@@ -246,7 +246,7 @@ def test_a_given_spec_goes_into_the_recording(machine: Machine) -> None:
         judged = json.loads(CliRunner().invoke(cli, ["host", "--json", "--from", "box.tar.zst"]).stdout)["spec"]
         assert (judged["host"], judged["profile"]) == ("host-1", "other")
         Path("box.tar.zst").unlink()
-    assert _fails("record", "--spec", "/nonexistent")[0] is Flaw.UNREAD
+    assert _fails("record", "--spec", "/nonexistent")[0] is Flaw.MISSING
 
 
 def test_record_of_the_verbs_replaces_names_too(machine: Machine) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.imports.deletion_bases import LOG, own
 from tests.unit.imports.samples import FIXTURES
 from tests.unit.imports.smi_texts import GPU, HEAD, OLD, TEXT, row, table
+from tests.unit.imports.test_named_boards import run
 from tests.unit.imports.test_topo_matrix import P2P
 
 from tunecheck.facts.snapshot import gather
@@ -111,10 +112,38 @@ def test_what_is_asked_for_changes_the_answer_and_is_not_there(tmp_path: Path, n
                 continue
             if command not in later:
                 later[command] = _judged(tmp_path, texts | {command: samples[command]}, spec)
-            if any((each.id, each.subject, each.text) == (finding.id, finding.subject, finding.text)
-                   for each in later[command]):
+            if _the_same(finding, later[command]):
                 futile.append(f"{finding.id}: {command} changes nothing: {finding.text}")
     assert futile == []
+
+
+def _the_same(finding: Finding, later: list[Finding]) -> bool:
+    """Whether the finding is there as before, but for what it asks for: a request that is gone is no help."""
+    return any((each.id, each.subject, each.outcome, _ASKED.sub("", each.text).rstrip("; ")) == (
+        finding.id, finding.subject, finding.outcome, _ASKED.sub("", finding.text).rstrip("; ")) for each in later)
+
+
+_BOARDS = ("NVIDIA H200", "NVIDIA B200", "A100-SXM4-40GB", "NVIDIA GeForce RTX 4090",
+           "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "")
+
+
+@pytest.mark.parametrize("layout", _FOLDERS)
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize("ranks", [2, 8])
+@pytest.mark.parametrize("name", _BOARDS)
+def test_what_a_benchmark_lacks_is_what_is_asked_for(tmp_path: Path, name: str, ranks: int, checked: bool, layout: str
+                                                     ) -> None:
+    """nccl-tests on boards with and without a known figure, named and not."""
+    text = run(*[name] * ranks if name else (), hosts=("box",) * ranks)
+    text = text if checked else re.sub(r"302\.00       0\b", "302.00     N/A", text)
+    found, = (each for each in _judged(tmp_path, {"bench": text}, None) if each.id == "bench-figures")
+    for command in _asked(found):
+        given = {"bench": text, command: _FOLDERS[layout]["lspci.txt"] if "lspci" in command else GIVEN[command]}
+        assert not _the_same(found, _judged(tmp_path, given, None)), found.text
+    if found.outcome == "unknown" and "figure of" in found.text:
+        assert name and "no other text tells one" in found.text
+    if not name:
+        assert '"# Rank"' in found.text
 
 
 @pytest.mark.parametrize("log", [LOG, LOG.partition("\n")[2]], ids=["no end of the start", "no start"])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
+from tests.unit.cli.carried import ROOT, Fleet
 from tests.unit.imports.samples import lab
 from tests.unit.refusing import refused
 
-from tunecheck.errors import UsageError
+from tunecheck.errors import Misuse, UsageError
 from tunecheck.host.imported.machine import load_import
 from tunecheck.parsers.text.damage import Damage
 
@@ -54,3 +56,27 @@ def test_many_folders_are_counted_and_none_is_made_up(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         load_import(str(tmp_path / "box0" / "README.md"))
     assert "folders below" not in str(error.value)
+
+
+@pytest.mark.parametrize(("given", "here"), [
+    ("inv entory", ""), ("inv entory/", ""), ("inv entory/hosts.yml", ""), ("inv entory/host_vars", ""),
+    ("inv entory/host_vars/box1.yml", ""), ("", ""), (".", "inv entory"), ("box1.yml", "inv entory/host_vars")])
+def test_of_an_inventory_the_verbs_that_read_it_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str,
+                                                          here: str) -> None:
+    """Whatever of it is given, the whole inventory is named, and both commands read it."""
+    shutil.copytree(ROOT / "inventory" / "box1", tmp_path / "inv entory")
+    monkeypatch.chdir(tmp_path / here)
+    with pytest.raises(UsageError) as error:
+        load_import(given if here else str(tmp_path / given))
+    said = str(error.value)
+    assert "--from" not in said.partition("; expected ")[0]
+    commands = re.findall(r"tunecheck ((?:audit|spec show) -i (?:'[^']*'|\S+?))(?=;|$)", said)
+    audit, show = (shlex.split(each) for each in commands)
+    fleet = Fleet(tmp_path)
+    assert (audit[0], audit[2]) == ("audit", show[3])
+    folder = str((tmp_path / here / show[3]).resolve())
+    code, out, err = fleet.run(*show[:3], folder)
+    assert code == 0 and "box1" in out, err
+    # It is read; nobody is asked, as no host of it is meant.
+    flaw, _ = fleet.refused(*audit[:2], folder, "--limit", "nobody")
+    assert flaw in (Misuse.NO_SUCH, Misuse.EMPTY)

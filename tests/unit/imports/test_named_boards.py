@@ -34,10 +34,10 @@ def run(*names: str, busbw: float = 302.0, hosts: tuple[str, ...] = ("box", "box
     (run(H200, H200), "pass", "ok", " H200 SXM ", False),
     (run(H200, H200, busbw=120), "warn", "below-known", " H200 SXM ", False),
     (run(*["NVIDIA RTX PRO 6000 Blackwell Workstation Edition"] * 2), "unknown", "no-comparison", "", False),
-    (run("NVIDIA B200", "NVIDIA B200"), "unknown", "no-comparison", " NVIDIA B200 ", True),
+    (run("NVIDIA B200", "NVIDIA B200"), "unknown", "no-comparison", " NVIDIA B200 ", False),
     (run(H200, "NVIDIA H200 NVL"), "unknown", "no-comparison", " (NVIDIA H200, NVIDIA H200 NVL)", False),
     (run(H200, H200, hosts=("a", "b")), "unknown", "no-comparison", " 2 ", False),
-    (run(), "unknown", "no-comparison", "", True),
+    (run(), "unknown", "no-comparison", "", False),
 ])
 def test_nccl_tests_names_its_boards(tmp_path: Path, text: str, outcome: str, code: str, names: str, asks: bool
                                      ) -> None:

@@ -41,4 +41,4 @@ def test_anything_else_is_refused(tmp_path: Path, change: object, flaw: Flaw) ->
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.json: ") as refused:
         load_recipe(str(tmp_path / "none.json"))
-    assert refused.value.flaw is Flaw.UNREAD
+    assert refused.value.flaw is Flaw.MISSING

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tests.unit.facts.trees import GPU, PCI, Machine, bound, config, direct, flat, frozen, full, switch
+from tests.unit.report.all_reports import reports
 from tests.unit.rules.judging import judged, outcomes
 
 from tunecheck.facts.snapshot import gather
@@ -102,3 +103,14 @@ def test_the_receipt_explains_what_the_register_was() -> None:
     assert len(second.evidence) == 1
 
 
+
+
+def test_what_the_switch_and_the_relation_say_of_one_layout_name_each_other() -> None:
+    """Both follow from boards below several root ports: whoever mends one has mended both."""
+    seen = 0
+    for report in reports():
+        found = {each.id: each for each in report.findings if each.outcome in ("fail", "warn")}
+        if {"topo-relation", "switch-chip"} <= found.keys():
+            seen += 1
+            assert "topo-relation" in found["switch-chip"].message.partition(": ")[2], report.name
+    assert seen > 3

@@ -101,9 +101,9 @@ def test_the_other_schema_and_both_digests_are_named() -> None:
 
 
 def test_missing_file_names_its_path(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"spec\.json: .*\(No such file or directory\)") as caught:
+    with pytest.raises(SpecError, match=r"spec\.json: ") as caught:
         load_frozen(tmp_path / "spec.json")
-    assert caught.value.flaw is Flaw.UNREAD
+    assert caught.value.flaw is Flaw.MISSING
 
 
 def test_loading_imports_nothing_heavy(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...host import Host
 from ...host.base import doubt
 from ...model.fact import Absence, Fact, absent, absent_as, known
+from ...parsers.pci.switch_chips import EMULATED
 from ...parsers.pci.topology import relate, within
 from ...util.at_first_use import dataclass
 from ..file_text import text
@@ -17,6 +18,8 @@ from . import devices as pci
 from .other_makers import Other, other_makers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .pcie_link import PcieLink
 
 __all__ = ["Candidate", "Pair", "Topology", "topology"]
@@ -118,6 +121,11 @@ class Topology:
     def path_ports(self) -> list[str]:
         """Return every port that some pair's peer traffic crosses, in address order."""
         return list(self._path_ports)
+
+    def emulated(self, ports: Iterable[str]) -> str | None:
+        """Return the first of these ports that QEMU made up. What is below it was given to a virtual machine, so that
+        nothing tells of the real links there; None where there is none."""
+        return next((port for port in ports if port in self.bridges and self.bridges[port].ids in EMULATED), None)
 
     @cached_property
     def links(self) -> dict[str, list[PcieLink]]:

@@ -51,7 +51,8 @@ def judge(case: Case) -> Iterator[Finding]:
         what = (f"the link below it went down{f' {error.count} times' if error.count > 1 else ''}"
                 if error.severity == "link-down" else f"{error.count} {error.severity} PCIe error{plural}{names}")
         text = (f"{where}: {what}{last}{from_log.at(error.last)}"
-                + ("; the kernel could not recover it" if error.unrecovered else ""))
+                + ("; the kernel could not recover it" if error.unrecovered else "")
+                + (_why_milder(case) if hard and not (on_path or named) else ""))
         yield Finding(_ID, code, error.bdf, "fail" if (on_path or named) and hard else "warn", "behaviour", text,
                       str(error.count), "no PCIe error since boot", (case.host.kernel.log.source,),
                       _PAYLOAD if error.names == ("MalfTLP",) else _LOOK)
@@ -61,3 +62,12 @@ def judge(case: Case) -> Iterator[Finding]:
                       evidence=(case.host.kernel.log.source,))
     elif not log.pcie:
         yield from_log.nothing_logged(case, _ID, "PCIe error (AER, DPC)")
+
+
+def _why_milder(case: Case) -> str:
+    """Return why an error that is hard only warns: what else is on the box, as a drive, is not judged here."""
+    topology = case.snapshot.topology
+    if topology.certain:
+        return "; a warning only, as no accelerator is behind it"
+    ask = "" if topology.accelerators.known else "; add: sudo lspci -nnvvv"
+    return f"; it is a failure if an accelerator is behind it, which is not known{ask}"

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...model.finding import Finding, Place, Remedy
+from ...model.finding import Finding
 from ...parsers.nvidia.driver_failures import KINDS, Failure
 from ..check import Check, Family, Heading
 from ..context import Case
-from . import from_log, xid_remedies
+from . import from_log, gpu_trouble
 
 if TYPE_CHECKING:
-    from ...parsers.kernel.kernel_log import Fallen, KernelEvents
+    from ...parsers.kernel.kernel_log import KernelEvents
 
 CHECK = Check(
     "gpu-fallen-off", "no GPU fell off the bus, in operation or at probe",
@@ -28,11 +28,7 @@ CODES = {
     "quoted": "A sentence or another program says that a GPU fell off the bus, and no line of the kernel that is here.",
 }
 _ID = CHECK.id
-_FIX = Remedy("reboot the host, power-cycle it if the GPU stays away; again: look at power, seating, riser", (), True,
-              Place.MACHINE)
 _CODES = {"gone": "lost", "locked": "locked-up", "reset": "needs-reset"}
-_RESET = Remedy("stop what runs on the GPU and reset it; reboot the host where that does not help", (), True,
-                words_open_driver=True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -47,7 +43,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, code, gpu.gpu, "fail" if current else "warn", "behaviour",
                       f"{from_log.name(case, gpu.gpu)} {how}{from_log.at(gpu.when)}"
                       + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
-                      "every GPU on the bus", (case.host.kernel.log.source,), _of_fallen(log, gpu))
+                      "every GPU on the bus", (case.host.kernel.log.source,), gpu_trouble.remedy(log, gpu))
     silent = list(_without_xid(log))
     for each in silent:
         current = each.load == log.loads
@@ -56,19 +52,12 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"{subject}: {KINDS[each.kind]}{from_log.at(each.last)}"
                       + ("" if current else ", before the driver was loaded again"), each.text,
                       "every GPU on the bus and at work", (case.host.kernel.log.source,),
-                      _FIX if each.kind == "gone" else _RESET)
+                      gpu_trouble.remedy(log, each))
     quoted = from_log.quoted(case, _ID, 79)
     if quoted:
         yield quoted
     elif not log.fallen and not silent:
         yield from_log.nothing_logged(case, _ID, "GPU that fell off the bus")
-
-
-def _of_fallen(log: KernelEvents, gpu: Fallen) -> Remedy:
-    """Return what xid recommends for it, so that both are one entry with one fix."""
-    xid = next((each for each in log.xids if each.code == 79 and each.load == gpu.load
-                and gpu.gpu.startswith(each.gpu)), None)
-    return _FIX if gpu.at_probe or xid is None else xid_remedies.remedy(log, xid)
 
 
 def _without_xid(log: KernelEvents) -> Iterator[Failure]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.finding import Finding, Place, Remedy
+from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.driver_failures import KINDS, Failure
 from ...parsers.nvidia.driver_refusals import Unsupported
 from ..check import Check, Family, Heading
 from ..context import Case
-from . import from_log
+from . import from_log, gpu_trouble
 
 CHECK = Check(
     "gpu-start", "the driver brought every GPU up: adapter, firmware (GSP), probe",
@@ -26,16 +26,8 @@ CODES = {
 }
 _ID = CHECK.id
 _CODES = {"adapter": "adapter-failed", "gsp": "gsp-failed", "wpr2": "wpr2-in-use", "probe": "probe-failed"}
-_RESET = Remedy.typed("look at what the kernel log says just before (`sudo journalctl -k -b -g nvrm`); reset the GPU, "
-                      "or power-cycle the host where that does not help", (), True, words_open_driver=True)
 _RELEASE = Remedy("install a driver release that knows the board: a younger one for a new board, its legacy branch for "
                   "an old one; then reboot", (), True)
-_FIXES = {
-    "gsp": Remedy("compare the firmware package with the driver (driver-coherence); where they fit: power-cycle the "
-                  "host", (), True),
-    "wpr2": Remedy("power-cycle the host, a reboot keeps the region; then look for what failed first", (), True,
-                   Place.MACHINE),
-}
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -55,7 +47,7 @@ def judge(case: Case) -> Iterator[Finding]:
     for board in release:
         yield _unknown_board(case, board)
     for each in failures:
-        yield _judge(case, each, each.load == log.loads)
+        yield _judge(case, each, each.load == log.loads, gpu_trouble.remedy(log, each))
     if failures or release:
         return
     if flavour:
@@ -86,11 +78,11 @@ def _unknown_board(case: Case, board: Unsupported) -> Finding:
                    (f"{case.host.kernel.log.source}: {board.text}",), _RELEASE)
 
 
-def _judge(case: Case, failure: Failure, current: bool) -> Finding:
+def _judge(case: Case, failure: Failure, current: bool, remedy: Remedy) -> Finding:
     subject = from_log.name(case, failure.gpu) or "driver"
     times = f", {failure.count} times, last" if failure.count > 1 else ""
     text = (f"{subject}: {KINDS[failure.kind]}{times}{from_log.at(failure.last)}"
             + ("" if current else ", before the driver was loaded again"))
     return Finding(_ID, _CODES[failure.kind], f"{subject} {failure.kind}", "fail" if current else "warn", "behaviour",
                    text, failure.text, "every GPU brought up by the driver",
-                   (f"{case.host.kernel.log.source}: {failure.text}",), _FIXES.get(failure.kind, _RESET))
+                   (f"{case.host.kernel.log.source}: {failure.text}",), remedy)

@@ -8,7 +8,6 @@ from ...facts.loaded_links import links_above
 from ...facts.pci.pcie_link import hops
 from ...model.finding import Finding, Remedy
 from ...model.measurement import Measurement
-from ...parsers.pci.switch_chips import EMULATED
 from ..codes import MEASURED_IN_PART, NOT_MEASURED, TRIAL_FAILED, TRIAL_HUNG, WRONG_DATA
 from ..context import Case
 from .pair_figures import chosen, measured
@@ -79,7 +78,7 @@ def carries(case: Case, number: int) -> tuple[float | None, str]:
     if device.chain.value is None:
         return None, f"its place in the tree is not known: {device.chain.why()}"
     chain, links = hops(topology.bridges, device), links_above(case.snapshot)[device.bdf]
-    if any(hop.ids in EMULATED for hop in chain):
+    if topology.emulated(device.path):
         return None, "a virtual machine hides the real links"
     sizes = [hop.express.value.payload if hop.express.value else None for hop in chain]
     packet = min((size for size in sizes if size), default=None) if all(sizes) else None

@@ -18,7 +18,7 @@ from .pair_expected import expected
 __all__ = ["judged"]
 
 _BAD = 0.8
-_ADD = "add: sudo lspci -nnvvv"
+_NOWHERE = "and no other text tells one: compare it with a box of the same kind"
 #: Bus bandwidth of rings over PCIe, as a share of what one way of the slowest pair carries: 0.39 to 0.71 on the boxes
 #: of boards.toml, NCCL's defaults and tuned. A tenth is no ring over these links at all.
 _LITTLE, _NOTHING = 0.33, 0.1
@@ -87,8 +87,8 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name:
         yield _too_small(check, test, large, who, known, prior)
     elif prior is None or large is None or large.size < _WHOLE or any(row.wrong is None for row in test.rows):
-        why = f"no figure of {len(test.ranks)} boards of this kind is known here ({known.name})" if known else \
-            _unknown_boards(case, test)
+        why = f"no figure of {len(test.ranks)} x {known.name} is known here, {_NOWHERE}" if known else \
+            _unknown_boards(test)
         if test.rows and any(row.wrong is None for row in test.rows):
             yield _unchecked(check, test, who, behind, f"nothing to compare its speed with: {why}" if prior is None or
                              large is None or known is None else
@@ -226,13 +226,14 @@ def _board(case: Case, test: NcclTest) -> Board | None:
     return boards[0] if alike else None
 
 
-def _unknown_boards(case: Case, test: NcclTest) -> str:
-    """Return why no figure of the boards is known."""
+def _unknown_boards(test: NcclTest) -> str:
+    """Return why no figure of the boards is known. What they are the benchmark itself says, in its lines "# Rank"; of
+    boards that it names no other text tells a figure."""
     names, machines = sorted({rank.name for rank in test.ranks}), len({rank.host for rank in test.ranks})
     if not names:
-        return f"which boards they are is not given; {_ADD}"
+        return "which boards they are is not given; give the text with its lines \"# Rank\", which name them"
     if machines > 1:
         return f"its ranks are on {machines} machines"
     if len(names) > 1:
         return f"its ranks are on boards of different kinds ({some(names, 3)})"
-    return f"no figure of {names[0]} is known here{'' if case.snapshot.topology.devices else f'; {_ADD}'}"
+    return f"no figure of {names[0]} is known here, {_NOWHERE}"

@@ -12,12 +12,12 @@ from ...model.fact import Absence
 from ...model.finding import AS_ROOT, Finding
 from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.switch_chips import EMULATED
-from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD
+from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from .link_from_log import from_log
 from .link_from_smi import from_smi
 
-__all__ = ["at_hops", "board_gen", "cost", "each", "named", "no_accelerator", "payload", "unread"]
+__all__ = ["at_hops", "board_gen", "cost", "each", "named", "no_accelerator", "of_guest", "payload", "unread"]
 
 
 def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], registers: bool = True
@@ -42,6 +42,16 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
                                 text=f"{finding.text}; the ports above it are not known: {device.chain.reason}",
                                 evidence=(*finding.evidence, device.chain.source))
             yield finding
+
+
+def of_guest(case: Case, found: Finding, chain: list[Device], count: str, shows: str) -> Finding:
+    """Return the finding, and a skip in place of a pass that ports of a virtual machine gave: they say nothing of the
+    real ones. ``count``: what of the host counts; ``shows``: what the accelerator shows itself."""
+    if not case.guest or len(chain) < 2 or found.outcome != "pass":
+        return found
+    return replace(found, code=VIRTUAL_PORTS, outcome="skip", remedy=None, text="not judged: this is a virtual "
+                   "machine, whose hypervisor made the ports above the accelerator up; "
+                   f"{count} of its host ({shows})")
 
 
 def at_hops(chain: list[Device]) -> str:

@@ -10,10 +10,11 @@ from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.absence import Absence
 from ...model.finding import Finding, Place, Remedy
+from ...parsers.pci.pcie_cap import generation
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import OK, UNREAD
 from ..context import Case
-from .link_common import board_gen, each, named
+from .link_common import board_gen, each, named, of_guest
 from .slow_uplinks import slow_uplinks
 
 CHECK = Check(
@@ -38,7 +39,12 @@ _FIX = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS t
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    yield from each(case, _ID, lambda subject, chain: _judge(case, subject, chain[-1]), registers=False)
+    def one(subject: str, chain: list[Device]) -> Finding:
+        shown = chain[-1].link.speed.value
+        return of_guest(case, _judge(case, subject, chain[-1]), chain, "the speed that counts is that",
+                        f"{subject} itself shows Gen{generation(shown) if shown else '?'}")
+
+    yield from each(case, _ID, one, registers=False)
 
 
 def _judge(case: Case, subject: str, device: Device) -> Finding:

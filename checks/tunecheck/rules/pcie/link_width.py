@@ -7,16 +7,15 @@ Where only a text of nvidia-smi or the kernel log tells the lanes, link_from_smi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import board as board_of
 from ..check import TOPO, Check, Family, Heading, Needs
-from ..codes import UNREAD, VIRTUAL_PORTS
+from ..codes import UNREAD
 from ..context import Case
-from .link_common import at_hops, each
+from .link_common import at_hops, each, of_guest
 
 CHECK = Check(
     "link-width", "declared lanes at the accelerator and every hop above it",
@@ -44,11 +43,8 @@ def judge(case: Case) -> Iterator[Finding]:
         if wanted:
             return _declared(subject, chain, wanted)
         found = _own(case, subject, chain)
-        if not case.guest or len(chain) < 2 or found.outcome != "pass":
-            return found
-        return replace(found, code=VIRTUAL_PORTS, outcome="skip", remedy=None, text=f"not judged: this is a virtual "
-                       "machine, whose hypervisor made the ports above the accelerator up; the lanes that count are "
-                       f"those of its host ({subject} itself shows x{chain[-1].link.width.value})")
+        return of_guest(case, found, chain, "the lanes that count are those",
+                        f"{subject} itself shows x{chain[-1].link.width.value}")
 
     yield from each(case, _ID, one, registers=False)
 

@@ -20,8 +20,10 @@ CODES = {
     "not-in-table": "The switch is not in the table of known ones.",
     "writes-may-collapse": "Writes of several boards to other root ports can become very slow.",
 }
-_FIX = Remedy.typed("measure several boards of this switch writing at once to boards at other root ports (`sudo "
-                    "tunecheck p2p`)")
+#: It happens between the groups of topo-relation: a model that stays inside of one ends both warnings.
+_FIX = Remedy.typed("keep a model's GPUs below one switch, as for topo-relation: their writes do not go through its "
+                    "uplink; where a model needs more GPUs, measure several boards of this switch writing at once to "
+                    "boards at other root ports (`sudo tunecheck p2p`)")
 
 
 def judge(case: Case) -> Iterator[Finding]:
