@@ -6,7 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from tunecheck.rules.codes import NOT_DECLARED
 
 from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
@@ -30,12 +32,23 @@ _DEVICE = re.compile(r"\bGPU\d+\b|\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0
 _Keys = list[tuple[str, str]]
 
 
+class Desired(NamedTuple):
+    """``settled``: which (host, fact) the rows have judged; a standing warning has judged nothing: of its facts the
+    others may still speak. ``checks``: every (group, check) that there is anything of. ``unjudged``: (host, check) that
+    found something before and has no say any more, with the code that says why."""
+
+    rows: list[Row]
+    settled: set[tuple[str, str]]
+    checks: set[tuple[str, str]]
+    unjudged: dict[tuple[str, str], str]
+
+
 def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
-            about: str | None = None) -> tuple[list[Row], set[tuple[str, str]], set[tuple[str, str]]]:
-    """The rows; which (host, fact) they have judged; and every (group, check) that there is anything of. ``moved``:
-    host -> fact -> what changed of it. A standing warning has judged nothing: of its facts the others may still speak.
-    ``about``: no rows but those that a cause with this host could have."""
+            about: str | None = None) -> Desired:
+    """``moved``: host -> fact -> what changed of it. ``about``: no rows but those that a cause with this host could
+    have."""
     rows: list[Row] = []
+    unjudged: dict[tuple[str, str], str] = {}
     checks: set[tuple[str, str]] = set()
     wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
@@ -71,8 +84,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything.
-        # What nobody asks any more is a note (notes.py).
-        if there is None or not there.told or over.check in there.unasked or any(
+        if there is None or not there.told or any(
                 problem.check == over.check and (
                     subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):
@@ -81,8 +93,12 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        why = _without_its_gpu(problem, there, moved.get(over.host, {})) or _why_over(
-            view, problem, judges, moved.get(over.host, {}), stirred[over.host])
+        gone = _without_its_gpu(problem, there, moved.get(over.host, {}))
+        lost = over.unspecified and not gone and _by_specification(view, problem, judges, stirred[over.host])
+        if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
+            unjudged[over.host, over.check] = code
+            continue
+        why = gone or _why_over(view, problem, judges, moved.get(over.host, {}), stirred[over.host])
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
@@ -90,7 +106,14 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
-    return _folded(rows), settled, checks
+    return Desired(_folded(rows), settled, checks, unjudged)
+
+
+def _by_specification(view: View, problem: Problem, judges: list[str], stirred: set[str]) -> bool:
+    """Whether nothing but the specification can have ended a finding: what the host was judged by earlier is not
+    kept."""
+    same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
+    return same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
 
 
 def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -> str:
@@ -109,8 +132,7 @@ def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[st
     earlier is not kept. Another version of tunecheck judges otherwise."""
     if problem.outcome == "unknown":
         return "this can be judged now"
-    same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
-    if same_version and judges and problem.check not in HAPPENING and stirred.isdisjoint(judges):
+    if _by_specification(view, problem, judges, stirred):
         return "the specification most likely allows this now: no fact that the check judges has changed"
     changed = [moved[fact] for fact in judges if fact in moved]
     if len(changed) != 1:

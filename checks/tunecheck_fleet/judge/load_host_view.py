@@ -121,7 +121,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         shared=shared, events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(of_host),
-        resolved=resolved_of(over, groups),
+        resolved=resolved_of(store, over, hosts),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times

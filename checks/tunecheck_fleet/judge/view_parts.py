@@ -85,7 +85,8 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions,
 def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
     return Host(state.host, state.group, state.hardware, state.status, state.reason,
                 state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
-                problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit)
+                problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit,
+                skipped=state.skipped, dark={**dict.fromkeys(state.untold, ("", "")), **state.dark})
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
@@ -193,10 +194,20 @@ def moves_of(rows: Iterable[ChangeRow], groups: Mapping[str, str]) -> tuple[Move
                          for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
 
 
-def resolved_of(rows: Iterable[ProblemSince], groups: Mapping[str, str]) -> tuple[Resolved, ...]:
+def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host]) -> tuple[Resolved, ...]:
+    found, there = list(rows), {host.host: host for host in hosts}
+    groups = groups_of(there.values())
+    # What a host was judged with when something was found, where it is judged without a specification now.
+    bare = {name for name, host in there.items() if host.told and host.spec is None}
+    then: dict[int, set[str]] = {}
+    for row in found:
+        if row.host in bare and row.outcome != "unknown":
+            then.setdefault(row.since.seen, set()).add(row.host)
+    had = {(state.host, seen) for seen, names in then.items()
+           for state in store.hosts(seen, only=names, bare=True) if state.spec is not None}
     return tuple(sorted((Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject,
-                                  _outcome(row.outcome), row.since, row.told)
-                         for row in rows), key=lambda problem: (problem.check, problem.host, problem.subject,
+                                  _outcome(row.outcome), row.since, row.told, (row.host, row.since.seen) in had)
+                         for row in found), key=lambda problem: (problem.check, problem.host, problem.subject,
                                                                 problem.outcome)))
 
 

@@ -65,7 +65,8 @@ _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
-    last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG)
+    last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG, specified=later(FLAG), skipped=later(mapped(TEXT)),
+    dark=later(mapped(object_(text=TEXT, remedy=TEXT))))
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     unjudged=later(COUNT), hosts=object_(**{status: COUNT for status in STATUSES}),

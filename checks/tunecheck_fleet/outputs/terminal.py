@@ -213,7 +213,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     several = len(cause.all_waves) > 1
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (words.judgement(finding),
-                                         "" if several else f"since {interval(cause.since, now)}",
+                                         "" if several or cause.since is None else f"since {interval(cause.since, now)}",
                                          words.needs(finding) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "",
                                          words.part_of(finding)) if part)]

@@ -63,12 +63,13 @@ class _Itself(NamedTuple):
     unasked: frozenset[str]
     dark: Mapping[str, tuple[str, str]]
     untold: frozenset[str]
+    skipped: Mapping[str, str]
 
     @classmethod
     def of(cls, now: Mapping[str, Any], answer: Mapping[str, Any]) -> _Itself:
         return cls(now["group"], now["reason"], now["unknown"], answer["hardware"], answer["spec"],
                    answer["tunecheck"], frozenset(answer.get("unasked", ())),
-                   answer.get("dark", {}), frozenset(answer.get("checks", ())))
+                   answer.get("dark", {}), frozenset(answer.get("checks", ())), answer.get("skipped", {}))
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
@@ -133,7 +134,7 @@ def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, n
         row.name, itself.group, itself.hardware, row.key, row.answer, itself.reason, last,
         None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, itself.unknown,
         itself.spec, itself.tunecheck, answer.boot_id, answer.audit, row.first_audit, row.claimed, itself.unasked,
-        itself.dark, kept, itself.untold)
+        itself.dark, kept, itself.untold, itself.skipped)
 
 
 def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
