@@ -16,7 +16,8 @@ __all__ = ["meaning", "not_judged"]
 _VERB = "preflight"
 _UNTOLD = "its last snapshot holds nothing of it"
 _NO_SPEC = "the host is judged without a specification, and nothing else asks for this"
-_GIVE_SPEC = "name a specification for the host (box_spec in the inventory) and audit with it: tunecheck audit -i INVENTORY"
+_GIVE_SPEC = ("name a specification for the host (box_spec in the inventory) and audit with it: tunecheck audit -i "
+              "INVENTORY")
 
 
 def meaning(check: str, code: str) -> str:

@@ -194,6 +194,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     was = _was(view, host, problem) if problem.outcome == "unknown" else ""
     if was:
         severity = "medium"     # it was found before, and may still be so
+    before = _told_before(view, host, problem) if was else None
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
@@ -201,7 +202,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
-        same=_same_of(problem))
+        same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
 
 
 def _was(view: View, host: Host, problem: Problem) -> str:
@@ -212,6 +213,13 @@ def _was(view: View, host: Host, problem: Problem) -> str:
     own = {found[key] for key in problem.keys if key in found} or {
         outcome for key, outcome in found.items() if key not in said}
     return min(own, default=problem.observed if problem.observed in ("fail", "warn") else "")
+
+
+def _told_before(view: View, host: Host, problem: Problem) -> Problem | None:
+    """How that was told the last time which cannot be told now; None: that is not kept."""
+    found = view.found.get(host.host, {}).get(problem.check, {})
+    keys = [key for key in problem.keys if key in found] or sorted(found)
+    return next((told for key in keys if (told := view.words.get((host.host, problem.check, key))) is not None), None)
 
 
 def _came(row: Row, moves: list[Move]) -> Row:

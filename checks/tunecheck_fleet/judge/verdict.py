@@ -116,7 +116,8 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     path = inventory_of(view.audit.scope)
     return FleetReport(
-        audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes, unjudged, about), path),
+        audit=view.audit, previous=view.previous,
+        hosts=_in_inventory(_hosts(view, found_causes, unjudged, about), path),
         causes=tuple(_each_fix_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,

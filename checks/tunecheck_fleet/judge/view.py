@@ -34,9 +34,9 @@ class Host(NamedTuple):
     """One host in one audit: a tuple, as a report of one host makes ten thousand of them for the others. ``key``: that
     it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason. ``kin``: the
     hardware of those it is compared with, where that is not its own (it lost a GPU). ``waits``: the audit that asks it
-    is still running. ``unasked``: checks that no specification asks for; ``skipped``: all that do not
-    apply, with the code of the skip; ``dark``: those that could not look, with why and what to do. ``first``: the audit since which the host is
-    known; 0: nobody knows."""
+    is still running. ``unasked``: checks that no specification asks for; ``skipped``: all that do not apply, with the
+    code of the skip; ``dark``: those that could not look, with why and what to do. ``first``: the audit since which the
+    host is known; 0: nobody knows."""
 
     host: str
     group: str
@@ -163,6 +163,7 @@ class View:
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
     ``found``: host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn.
+    ``words``: (host, check, subject) -> how that was told last, where it cannot be told now.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -193,6 +194,7 @@ class View:
     began: Mapping[str, Mapping[tuple[str, str], Since]] = field(default_factory=dict)
     standing: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     found: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    words: Mapping[tuple[str, str, str], Problem] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

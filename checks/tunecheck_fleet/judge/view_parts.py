@@ -38,6 +38,7 @@ __all__ = [
     "each_of",
     "events_of",
     "found_of",
+    "gone_dark",
     "groups_of",
     "host_of",
     "kept_of",
@@ -149,6 +150,18 @@ def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, 
                 if row.outcome != "unknown":
                     found.setdefault(row.check, {})[subject_key(row.subject)] = row.outcome
     return {host: made[id(rows)] for host, rows in open_rows.items()}
+
+
+def gone_dark(hosts: Iterable[Host], open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
+    """Host -> (check, subject, outcome) of what failed or warned, and of which its check says now that it is
+    unknown."""
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for host in hosts:
+        dark = {plain(problem.check, 200) for problem in host.problems if problem.outcome == "unknown"}
+        if those := {(row.check, row.subject, row.outcome) for row in open_rows.get(host.host, ()) if dark
+                     and row.check in dark and row.outcome != "unknown"}:
+            found[host.host] = those
+    return found
 
 
 def _key(row: Open) -> tuple[str, str]:

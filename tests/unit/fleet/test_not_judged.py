@@ -22,8 +22,8 @@ from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, exit_code, outcome, report
 from tunecheck_fleet.judge.authority import HAPPENING, JUDGED, judged
 from tunecheck_fleet.model import Answer, Problem, Seen
-from tunecheck_fleet.outputs.text import kind
 from tunecheck_fleet.outputs.terminal import terminal
+from tunecheck_fleet.outputs.text import kind
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store import Store, open_store
 
@@ -57,9 +57,9 @@ def test_no_host_is_clean_of_a_check_that_did_not_judge_it(store: Store, nights:
     for specified in nights:
         _night(store, _told(specified)[0])
     judged, whole, other = _told(nights[-1])[1], report(store), 0
+    alone = report(store, None, JudgeOptions(), "gpu1")
     for check in BY_ID:
-        for found in (focus(whole, None, check),
-                      focus(report(store, None, JudgeOptions(), "gpu1"), "gpu1", check)):
+        for found in (focus(whole, None, check), focus(alone, "gpu1", check)):
             words = {kind(cause) for cause in found.causes}
             last = terminal(found, Style(0)).splitlines()[-1]
             if check in judged:
