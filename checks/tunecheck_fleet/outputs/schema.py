@@ -93,15 +93,19 @@ _ROWS = {
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME),
     "FoundRow": object_(fact=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, since=_SINCE,
-                        gone=MAYBE_COUNT, gone_at=_MAYBE_TIME),
+                        gone=MAYBE_COUNT, gone_at=_MAYBE_TIME,
+                        now=later({"enum": ["", "fail", "warn", "unknown"]})),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(
         id=COUNT, fact=TEXT, host=MAYBE_TEXT, group=MAYBE_TEXT, value=MAYBE_TEXT, until=_MAYBE_TIME, reason=TEXT,
-        author=TEXT, created=_TIME, last_matched=MAYBE_COUNT, kind={"enum": ["waive", "accept"]}),
+        author=TEXT, created=_TIME, last_matched=MAYBE_COUNT, kind={"enum": ["waive", "accept"]},
+        covered_in=later(MAYBE_COUNT), covers=later(listed(TEXT)), covers_also=later(listed(TEXT)),
+        left_out=later(TEXT)),
     "Decision": object_(
         id=COUNT, kind={"enum": ["approve", "acknowledge"]}, audit=COUNT, finding=TEXT, title=TEXT, author=TEXT,
-        owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME),
+        owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME, covers_also=later(listed(TEXT)),
+        left_out=later(TEXT)),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
                         suspicious=FLAG, why=TEXT, sure=FLAG),
 }
