@@ -75,9 +75,11 @@ def whole_id(name: str, ids: Collection[str]) -> str:
 def finding_of(report: FleetReport, name: str, decisions: Iterable[Decision] = ()) -> Entry:
     """The open finding with that id, with what the same thing moved. UsageError: there is none; where somebody has
     approved it, by whom."""
-    there = {entry.lead.id: entry for entry in entries(report.causes) if entry.lead.counts and entry.lead.id}
+    listed = entries(report.causes)
+    there = {entry.lead.id: entry for entry in listed if entry.lead.counts and entry.lead.id}
     # What is folded may be named on its own.
-    there = {cause.id: Entry(cause) for cause in report.causes if cause.counts and cause.id} | there
+    there = {cause.id: Entry(cause, part_of=entry) for entry in listed for cause in entry.more
+             if cause.counts and cause.id} | there
     if (whole := whole_id(name, there)) in there:
         return there[whole]
     done = [each for each in decisions if each.kind == "approve" and each.ended is None]

@@ -227,7 +227,8 @@ class Split:
 class HostRow:
     """One host of the grid. ``outcomes``: check family -> worst outcome. ``last_ok``: the newest audit that it answered
     in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
-    asks it is still running."""
+    asks it is still running. ``specified``: it was judged with a specification. ``skipped``: checks that did not apply,
+    each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known)."""
 
     host: str
     group: str
@@ -242,6 +243,9 @@ class HostRow:
     last_ok_at: float | None = None
     in_change: bool = False
     waits: bool = False
+    specified: bool = True
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

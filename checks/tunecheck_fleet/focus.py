@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tunecheck.rules.index import BY_ID
+
 from .fleet_report import FleetReport, HostRow, Note
+from .not_judged import not_judged
 
 __all__ = ["focus"]
 
@@ -19,7 +22,9 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
             notes=tuple(note for note in report.notes if isinstance(note, Note) and note.hides),
             causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
     if fact is not None:
-        report = replace(report, causes=tuple(each for each in report.causes if _is(each.fact, fact)),
+        causes = tuple(each for each in report.causes if _is(each.fact, fact))
+        blind = not_judged(fact, report.hosts, causes) if fact in BY_ID else ()
+        report = replace(report, causes=(*causes, *blind),
                          splits=tuple(each for each in report.splits if _is(each.fact, fact)),
                          judged=tuple(each for each in report.judged if _is(each[1], fact)),
                          hosts=tuple(_of(row, fact) for row in report.hosts), fact=fact,

@@ -113,7 +113,8 @@ class Seen:
     newest is kept. ``unknown`` is as in registry.Flat. ``outcomes`` counts every finding by check family for the grid:
     {"acs": "fail", "gpu": "pass"}, the worst of each. ``untold``: checks that told nothing, or not of everything, so
     that what they found before may still be so; ``dark``: of each of these why, and what to do about it where the check
-    says that. ``unasked``: those that no specification asks for. ``incidents``, oldest first, have times of their own.
+    says that. ``unasked``: those that no specification asks for; ``skipped``: all that did not apply, these
+    among them, each with the code of the skip. ``incidents``, oldest first, have times of their own.
     ``document`` is the snapshot itself.
     """
 
@@ -134,6 +135,7 @@ class Seen:
     untold: tuple[str, ...] = ()
     dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     incidents: tuple[Incident, ...] = ()
     document: bytes = b""

@@ -24,7 +24,7 @@ from tunecheck.report.not_given import tells_most
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.errors.from_log import only_log_incomplete
-from tunecheck.rules.told import unasked, untold, why_untold
+from tunecheck.rules.told import skipped, unasked, untold, why_untold
 from tunecheck.spec.frozen import Frozen
 
 from .families import outcomes
@@ -110,7 +110,8 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     return Seen(
         answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
         stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
-        problems, worst, tuple(sorted(dark)), reasons, tuple(sorted(unasked(findings) - dark)), tuple(_changes(stored)),
+        problems, worst, tuple(sorted(dark)), reasons, tuple(sorted(unasked(findings) - dark)),
+        {check: code for check, code in skipped(findings).items() if check not in dark}, tuple(_changes(stored)),
         tuple(_incidents(stored)), _masked(answer.content) if hidden else answer.content)
 
 

@@ -22,7 +22,7 @@ from .codes import (
 )
 from .index import BY_ID, CHECKS
 
-__all__ = ["unasked", "untold", "why_untold"]
+__all__ = ["skipped", "unasked", "untold", "why_untold"]
 
 _WHOLE_LOG = "kernel-log-complete"
 #: Common codes of a skip for which what the check looks at was not there to be read. A check declares its own of them.
@@ -65,6 +65,14 @@ def unasked(findings: Iterable[Finding]) -> frozenset[str]:
     every = list(findings)
     return frozenset({finding.id for finding in every if finding.outcome == "skip" and finding.code == NOT_DECLARED} -
                      {finding.id for finding in every if finding.outcome not in ("skip", "unknown")})
+
+
+def skipped(findings: Iterable[Finding]) -> dict[str, str]:
+    """Checks that judged nothing, for they do not apply or nothing is asked: each with the code that says why."""
+    every = list(findings)
+    judged = {finding.id for finding in every if finding.outcome not in ("skip", "unknown")}
+    return {finding.id: finding.code for finding in reversed(every)
+            if finding.outcome == "skip" and finding.id not in judged}
 
 
 def _is_of(finding: Finding, sources: set[str]) -> bool:

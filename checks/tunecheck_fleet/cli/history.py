@@ -92,6 +92,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
 def _found(store: Store, host: str, check: str | None, everything: bool, after: float | None) -> list[FoundRow]:
     """What checks found on the host, open and over. Without ``everything`` only what fails or warns, and came when the
     host was known already."""
+    from ..model import subject_key
     from ..outputs.rows import FoundRow
 
     answers = [span.since.seen for span in store.presence(host)
@@ -99,7 +100,22 @@ def _found(store: Store, host: str, check: str | None, everything: bool, after: 
     first = min(answers, default=0)
     when = {head.id: head.started for head in store.audits()}
     there = [*store.problems_resolved(None, None, [host]), *store.problems_since(None, None, [host])]
+    dark = _cannot_be_told(store, host)
     return [FoundRow(row.check, row.subject, row.outcome, row.since, row.until,
-                     None if row.until is None else when.get(row.until))
+                     None if row.until is None else when.get(row.until),
+                     now="" if row.until is not None else "unknown" if (row.check, subject_key(row.subject)) in dark
+                     else row.outcome)
             for row in there if check in (None, row.check) and (after is None or row.since.seen_at >= after)
             and (everything or (row.outcome != "unknown" and row.since.seen > first))]
+
+
+def _cannot_be_told(store: Store, host: str) -> set[tuple[str, str]]:
+    """(check, key of the subject) of what is open on the host and cannot be told now, as `fleet` and `drift` have
+    it."""
+    from ..judge.view_parts import problems_of
+    from ..which_audit import newest_with
+
+    audit = store.audit(newest_with(store, host))
+    rows = store.problems_since(audit.id, hosts=[host])
+    return {(problem.check, key) for state in store.hosts(audit.id, only=[host])
+            for problem in problems_of(state, audit, rows) if problem.outcome == "unknown" for key in problem.keys}

@@ -180,6 +180,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
     if audit_id is not None and not findings:
         raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out",
                          Misuse.DOES_NOT_BELONG)
+    rest: dict[int, str] = {}
     with opened(store_url) as store:
         if show:
             found = store.decisions()
@@ -187,24 +188,29 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
             found = [store.end_decision(ended)]
         else:
             from ..decisions_by_id import decide, shown_in
+            from ..outputs.entry_words import rest_of
 
             now = shown_in(store, findings, audit_id)
             said = decide(store, now, what, findings, author=author or me(), owner=owner, link=link, note=note)
             found = [decision for decision, _ in said]
+            rest = {decision.id: rest_of(entry) for decision, entry in said}
         covered = by_decision(found, store.decided_names())
     if as_json:
         from tunecheck.report.plain import to_text
 
         from ..outputs.rows import list_document
 
-        emit(to_text(list_document(what, found)))
+        emit(to_text(list_document(what, found, [
+            {"covers_also": list(dict.fromkeys(covered.get(each.id, ()))), "left_out": rest.get(each.id, "")}
+            for each in found])))
         return
-    emit("".join(f"{_decision(each, covered.get(each.id, ()))}\n" for each in found)
+    emit("".join(f"{_decision(each, covered.get(each.id, ()), rest.get(each.id, ''))}\n" for each in found)
          or "nothing was approved or acknowledged\n")
 
 
-def _decision(decision: Decision, covered: Sequence[str] = ()) -> str:
-    """``covered``: what it is said of besides the finding that was named."""
+def _decision(decision: Decision, covered: Sequence[str] = (), rest: str = "") -> str:
+    """``covered``: what it is said of besides the finding that was named; ``rest``: what of its entry it leaves
+    out."""
     from tunecheck.report.style import safe
 
     from ..outputs.entry_words import also
@@ -214,6 +220,6 @@ def _decision(decision: Decision, covered: Sequence[str] = ()) -> str:
     parts = [f"{decision.id}: {decision.finding} {decision.title} {verb} by {decision.author} as of "
              f"#{decision.audit}, {clock(decision.created)}", f"owner {decision.owner}" if decision.owner else "",
              decision.link, decision.note,
-             also(covered),
+             also(covered), rest,
              "taken back" if decision.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

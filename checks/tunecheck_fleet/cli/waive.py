@@ -59,37 +59,40 @@ def waive(fact: str | None, host: str | None, group: str | None, value: str | No
     from ..decisions.numbers import numbers_of
 
     numbers = numbers_of(ended, "--end") if ended is not None else []
+    rest = ""
     with opened(store_url) as store:
         if numbers:
             found = store.unwaive(*numbers)
             covered: dict[int, Covered] = {}
         else:
-            made = [] if show else [_add(store, name, its, group, value, until, reason, author)
-                                    for name, its in _meant(store, fact, host, group)]
+            meant, rest = ([], "") if show else _meant(store, fact, host, group)
+            made = [_add(store, name, its, group, value, until, reason, author) for name, its in meant]
             covered = by_waiver(store, made or store.waivers())
             own = {each.id for each in made}
             # As they are now, with the audit in which each covered something.
             found = [each for each in store.waivers() if show or each.id in own]
-    _show(found, as_json, covered, "ended: " if numbers else "", new=bool(about))
+    _show(found, as_json, covered, "ended: " if numbers else "", new=bool(about), rest=rest)
 
 
 def _meant(store: Store, fact: str | None, host: str | None,
-           group: str | None) -> list[tuple[str | None, str | None]]:
-    """Which fact on which host: as given, or all that a finding's id names."""
+           group: str | None) -> tuple[list[tuple[str | None, str | None]], str]:
+    """Which fact on which host: as given, or all that a finding's id names; and what of its entry that leaves out."""
     if fact is None or not _ID.fullmatch(fact):
-        return [(fact, host)]
+        return [(fact, host)], ""
     from tunecheck.errors import Misuse, UsageError
 
     from ..decisions_by_id import finding_of, shown_in
+    from ..outputs.entry_words import rest_of
 
     if group is not None:
         raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact", Misuse.DOES_NOT_BELONG)
-    lead = finding_of(shown_in(store, [fact]), fact, store.decisions()).lead
+    found = finding_of(shown_in(store, [fact]), fact, store.decisions())
+    lead = found.lead
     name = f"{lead.fact}/{lead.code}" if lead.code else lead.fact
     wanted = [each for each in lead.hosts if host is None or fnmatchcase(each, host)]
     if not wanted:
         raise UsageError(f"{fact} is not on {host}; it is on {some(lead.hosts, 10, ', ')}", Misuse.NO_SUCH)
-    return [(name, each) for each in wanted]
+    return [(name, each) for each in wanted], rest_of(found)
 
 
 def _add(store: Store, fact: str | None, host: str | None, group: str | None, value: str | None, until: str | None,
@@ -126,7 +129,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], before: str, new: bool) -> None:
+def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], before: str, new: bool,
+          rest: str = "") -> None:
     from tunecheck.util.whole_file import emit
 
     if as_json:
@@ -134,12 +138,17 @@ def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], be
 
         from ..outputs.rows import list_document
 
-        emit(to_text(list_document("waive", found)))
+        emit(to_text(list_document("waive", found, [
+            {"covered_in": its.audit if its is not None else None, "covers": list(its.own) if its is not None else [],
+             "covers_also": list(its.besides) if its is not None else [], "left_out": rest}
+            for its in (covered.get(each.id) for each in found)])))
         return
     from ..decisions.numbers import numbers_text
     from ..own_command import own_command
 
     lines = [f"{before}{_line(each, covered.get(each.id), new)}\n" for each in found]
+    if rest:
+        lines.append(f"{rest}\n")
     if new:
         end = own_command("waive --end {numbers}", numbers=numbers_text(each.id for each in found))
         lines.append(f"to end {'it' if len(found) == 1 else 'all of it'}: {end}\n")

@@ -6,7 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from tunecheck.rules.codes import NOT_DECLARED
 
 from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
@@ -30,12 +32,23 @@ _DEVICE = re.compile(r"\bGPU\d+\b|\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0
 _Keys = list[tuple[str, str]]
 
 
+class Desired(NamedTuple):
+    """``settled``: which (host, fact) the rows have judged; a standing warning has judged nothing: of its facts the
+    others may still speak. ``checks``: every (group, check) that there is anything of. ``unjudged``: (host, check) that
+    found something before and has no say any more, with the code that says why."""
+
+    rows: list[Row]
+    settled: set[tuple[str, str]]
+    checks: set[tuple[str, str]]
+    unjudged: dict[tuple[str, str], str]
+
+
 def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
-            about: str | None = None) -> tuple[list[Row], set[tuple[str, str]], set[tuple[str, str]]]:
-    """The rows; which (host, fact) they have judged; and every (group, check) that there is anything of. ``moved``:
-    host -> fact -> what changed of it. A standing warning has judged nothing: of its facts the others may still speak.
-    ``about``: no rows but those that a cause with this host could have."""
+            about: str | None = None) -> Desired:
+    """``moved``: host -> fact -> what changed of it. ``about``: no rows but those that a cause with this host could
+    have."""
     rows: list[Row] = []
+    unjudged: dict[tuple[str, str], str] = {}
     checks: set[tuple[str, str]] = set()
     wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
@@ -71,8 +84,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything.
-        # What nobody asks any more is a note (notes.py).
-        if there is None or not there.told or over.check in there.unasked or any(
+        if there is None or not there.told or any(
                 problem.check == over.check and (
                     subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):
@@ -81,8 +93,12 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        why = _without_its_gpu(problem, there, moved.get(over.host, {})) or _why_over(
-            view, problem, judges, moved.get(over.host, {}), stirred[over.host])
+        gone = _without_its_gpu(problem, there, moved.get(over.host, {}))
+        lost = over.unspecified and not gone and _by_specification(view, problem, judges, stirred[over.host])
+        if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
+            unjudged[over.host, over.check] = code
+            continue
+        why = gone or _why_over(view, problem, judges, moved.get(over.host, {}), stirred[over.host])
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
@@ -90,7 +106,14 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
-    return _folded(rows), settled, checks
+    return Desired(_folded(rows), settled, checks, unjudged)
+
+
+def _by_specification(view: View, problem: Problem, judges: list[str], stirred: set[str]) -> bool:
+    """Whether nothing but the specification can have ended a finding: what the host was judged by earlier is not
+    kept."""
+    same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
+    return same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
 
 
 def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -> str:
@@ -109,8 +132,7 @@ def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[st
     earlier is not kept. Another version of tunecheck judges otherwise."""
     if problem.outcome == "unknown":
         return "this can be judged now"
-    same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
-    if same_version and judges and problem.check not in HAPPENING and stirred.isdisjoint(judges):
+    if _by_specification(view, problem, judges, stirred):
         return "the specification most likely allows this now: no fact that the check judges has changed"
     changed = [moved[fact] for fact in judges if fact in moved]
     if len(changed) != 1:
@@ -172,6 +194,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     was = _was(view, host, problem) if problem.outcome == "unknown" else ""
     if was:
         severity = "medium"     # it was found before, and may still be so
+    before = _told_before(view, host, problem) if was else None
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
@@ -179,7 +202,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
-        same=_same_of(problem))
+        same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
 
 
 def _was(view: View, host: Host, problem: Problem) -> str:
@@ -190,6 +213,13 @@ def _was(view: View, host: Host, problem: Problem) -> str:
     own = {found[key] for key in problem.keys if key in found} or {
         outcome for key, outcome in found.items() if key not in said}
     return min(own, default=problem.observed if problem.observed in ("fail", "warn") else "")
+
+
+def _told_before(view: View, host: Host, problem: Problem) -> Problem | None:
+    """How that was told the last time which cannot be told now; None: that is not kept."""
+    found = view.found.get(host.host, {}).get(problem.check, {})
+    keys = [key for key in problem.keys if key in found] or sorted(found)
+    return next((told for key in keys if (told := view.words.get((host.host, problem.check, key))) is not None), None)
 
 
 def _came(row: Row, moves: list[Move]) -> Row:

@@ -28,6 +28,7 @@ from .view_parts import (
     each_of,
     events_of,
     found_of,
+    gone_dark,
     groups_of,
     host_of,
     kept_of,
@@ -121,7 +122,8 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         shared=shared, events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(of_host),
-        resolved=resolved_of(over, groups),
+        words=store.last_words(gone_dark(hosts, of_host), audit.id),
+        resolved=resolved_of(store, over, hosts),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times

@@ -27,6 +27,7 @@ from .view_parts import (
     each_of,
     events_of,
     found_of,
+    gone_dark,
     groups_of,
     host_of,
     kept_of,
@@ -97,9 +98,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(opened),
-        resolved=resolved_of((row for row in store.problems_resolved(
-                               first, audit.id, told=True)
-                           if (row.until or 0) > before.get(row.host, after)), asked) if compared else (),
+        words=store.last_words(gone_dark(hosts, opened), audit.id),
+        resolved=resolved_of(store, (row for row in store.problems_resolved(first, audit.id, told=True)
+                                     if (row.until or 0) > before.get(row.host, after)), hosts) if compared else (),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from tunecheck.rules.codes import NOT_DECLARED
 from tunecheck.util.text import some
 
 from ..fleet_report import Note
+from ..not_judged import meaning
 from .view import View
 from .volatile import VolatileFact
 
@@ -17,7 +19,10 @@ __all__ = ["notes", "passed"]
 _NAMED = 5
 
 
-def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str, str]]) -> Iterator[str]:
+def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str, str]],
+          unjudged: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """``unjudged``: (host, check) that found something before and has no say any more, with the code that says
+    why."""
     yield from view.notes
     audit, previous = view.audit, view.previous
     if previous is not None and (audit.rebaselined or audit.catalogue != previous.catalogue):
@@ -47,11 +52,11 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
                    f"likely {claim.other} is called {claim.host} now (then ask for {claim.other} no more: take it out "
                    f"of the inventory; of a folder, --gone {shlex.quote(claim.other)}). They are a clone if both "
                    "answer")
-    left = {(over.check, over.host) for over in view.resolved}
-    unasked = Counter(check for host in view.hosts if host.answered for check in host.unasked
-                      if (check, host.host) in left)
-    for check, count in sorted(unasked.items(), key=_most):
-        yield Note(f"{check} is not asked any more on {_hosts(count)}: no specification asks for it", check)
+    left = Counter((check, code) for (host, check), code in unjudged.items() if answered.get(host))
+    for (check, code), count in sorted(left.items(), key=lambda item: (-item[1], item[0])):
+        yield Note(f"{check} is not asked any more on {_hosts(count)}: no specification asks for it"
+                   if code == NOT_DECLARED else f"{check} is not judged any more on {_hosts(count)}: "
+                   f"{meaning(check, code)}", check)
     if view.in_change:
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
     for each in volatile:

@@ -104,6 +104,8 @@ class Row(NamedTuple):
     heard: tuple[int, float] | None = None
     #: As in Cause.
     was: str = ""
+    #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
+    named: tuple[str, ...] = ()
 
     @property
     def unjudged(self) -> bool:
@@ -112,7 +114,7 @@ class Row(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, ...]:
-        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same, self.was,
+        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same, self.was, *self.named,
                 str(self.unjudged), str(self.state == "resolved"), str(self.intended), str(self.standing),
                 str(self.waived and self.waived.id), str(self.approved is not None))
 
@@ -120,7 +122,8 @@ class Row(NamedTuple):
         """What it is called, whatever becomes of it. Numbers that a check observes may be other ones every night, and
         a value that differs from the others is the same finding when too many have it for that; with ``whole`` all of
         it counts, where two causes would be called the same else."""
-        authority, same = self.authority, self.same
+        authority = self.authority
+        outcome, code, same = self.named or (self.outcome, self.code, self.same)
         if not whole and authority in ("desired", "role"):
             same = _ANY_NUMBER.sub("#", same)
         elif not whole and authority in ("majority", "previous"):
@@ -129,7 +132,7 @@ class Row(NamedTuple):
             authority, same = "previous", canon(self.before if changed_back else self.value)
         # What was known once, and what never was, are two causes of one check.
         known = [f"known {self.was}"] if whole and self.outcome == "unknown" and not self.unjudged else []
-        text = "\0".join((authority, self.group, self.fact, self.outcome, *filter(None, (self.code,)), same, *known))
+        text = "\0".join((authority, self.group, self.fact, outcome, *filter(None, (code,)), same, *known))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
@@ -144,8 +147,8 @@ def causes(rows: Iterable[Row], about: str | None = None) -> tuple[Cause, ...]:
     alike: dict[tuple[str, bool], list[tuple[str, ...]]] = {}
     for key, pile in piles.items():
         alike.setdefault((named[key], pile[0].state == "resolved"), []).append(key)
-    for keys in alike.values():     # the one that was there first keeps its name
-        keys.sort(key=lambda key: (_age(widest(row.since for row in piles[key])), key))
+    for keys in alike.values():     # the one that is still told, else the one that was there first, keeps its name
+        keys.sort(key=lambda key: (bool(piles[key][0].named), _age(widest(row.since for row in piles[key])), key))
         named.update({key: piles[key][0].name(True) for key in keys[1:]})
     if about is not None:
         # Whose identity it shares, it says of all of them.

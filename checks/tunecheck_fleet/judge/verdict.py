@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tunecheck.model.command import of_inventory
+from tunecheck.rules.codes import NOT_DECLARED
 
 from ..entries import entries
 from ..fixes import Step
@@ -95,7 +96,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     moves = net(move for move in view.moves if move.host not in another)
     volatile = volatile_facts(view, moves.moves)
     skip = {fact.fact for fact in volatile if fact.left_out}
-    wanted, settled, checks = desired(view, moves.moves, about)
+    wanted, settled, checks, unjudged = desired(view, moves.moves, about)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
     ruled = _ruled(view, settled)
@@ -115,11 +116,12 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     path = inventory_of(view.audit.scope)
     return FleetReport(
-        audit=view.audit, previous=view.previous, hosts=_in_inventory(_hosts(view, found_causes, about), path),
+        audit=view.audit, previous=view.previous,
+        hosts=_in_inventory(_hosts(view, found_causes, unjudged, about), path),
         causes=tuple(_each_fix_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
-        notes=(*waived, *notes(view, volatile, moves.back))), matched
+        notes=(*waived, *notes(view, volatile, moves.back, unjudged))), matched
 
 
 _Told = TypeVar("_Told", Cause, Problem)
@@ -217,11 +219,16 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
     return done
 
 
-def _hosts(view: View, found: tuple[Cause, ...], about: str | None) -> tuple[HostRow, ...]:
+def _hosts(view: View, found: tuple[Cause, ...], unjudged: Mapping[tuple[str, str], str],
+           about: str | None) -> tuple[HostRow, ...]:
+    lost: dict[str, dict[str, str]] = {}
+    for (name, check), code in unjudged.items():
+        lost.setdefault(name, {})[check] = code
     drifted = Counter(host for entry in entries(found) if entry.lead.drifts for host in entry.lead.hosts)
     return tuple(HostRow(
         host=host.host, group=host.group, hardware=host.hardware, status=host.status, reason=host.reason,
         outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,
         last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
-        waits=host.waits)
+        waits=host.waits, specified=host.spec is not None, dark=host.dark,
+        skipped={**dict.fromkeys(host.unasked, NOT_DECLARED), **host.skipped, **lost.get(host.host, {})})
         for host in view.hosts if about is None or host.host == about)

@@ -18,6 +18,7 @@ from ..store.sanitize import canonical as canon
 __all__ = ["Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View", "Waiver", "canon"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+_NO_REASON: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class Host(NamedTuple):
     """One host in one audit: a tuple, as a report of one host makes ten thousand of them for the others. ``key``: that
     it tells. ``outcomes``: check family -> its worst outcome. ``unknown``: fact or family -> reason. ``kin``: the
     hardware of those it is compared with, where that is not its own (it lost a GPU). ``waits``: the audit that asks it
-    is still running. ``unasked``: checks that no specification asks for. ``first``: the audit since which the host is
-    known; 0: nobody knows."""
+    is still running. ``unasked``: checks that no specification asks for; ``skipped``: all that do not apply, with the
+    code of the skip; ``dark``: those that could not look, with why and what to do. ``first``: the audit since which the
+    host is known; 0: nobody knows."""
 
     host: str
     group: str
@@ -54,6 +56,8 @@ class Host(NamedTuple):
     waits: bool = False
     unasked: frozenset[str] = frozenset()
     first: int = 0
+    skipped: Mapping[str, str] = _NONE
+    dark: Mapping[str, tuple[str, str]] = _NO_REASON
 
     @property
     def cohort(self) -> str:
@@ -118,7 +122,8 @@ class Kept:
 @dataclass(frozen=True)
 class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
-    time; None: that is not kept (a history of an older version)."""
+    time; None: that is not kept (a history of an older version). ``unspecified``: it was found with a specification,
+    and the host is judged without one now."""
 
     host: str
     group: str
@@ -127,6 +132,7 @@ class Resolved:
     outcome: Literal["fail", "warn", "unknown"]
     since: Since
     told: Problem | None = None
+    unspecified: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,7 @@ class View:
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
     ``found``: host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn.
+    ``words``: (host, check, subject) -> how that was told last, where it cannot be told now.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -187,6 +194,7 @@ class View:
     began: Mapping[str, Mapping[tuple[str, str], Since]] = field(default_factory=dict)
     standing: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     found: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    words: Mapping[tuple[str, str, str], Problem] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

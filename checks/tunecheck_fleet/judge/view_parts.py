@@ -38,6 +38,7 @@ __all__ = [
     "each_of",
     "events_of",
     "found_of",
+    "gone_dark",
     "groups_of",
     "host_of",
     "kept_of",
@@ -85,7 +86,8 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions,
 def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
     return Host(state.host, state.group, state.hardware, state.status, state.reason,
                 state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
-                problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit)
+                problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit,
+                skipped=state.skipped, dark={**dict.fromkeys(state.untold, ("", "")), **state.dark})
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
@@ -150,6 +152,18 @@ def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, 
     return {host: made[id(rows)] for host, rows in open_rows.items()}
 
 
+def gone_dark(hosts: Iterable[Host], open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
+    """Host -> (check, subject, outcome) of what failed or warned, and of which its check says now that it is
+    unknown."""
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for host in hosts:
+        dark = {plain(problem.check, 200) for problem in host.problems if problem.outcome == "unknown"}
+        if those := {(row.check, row.subject, row.outcome) for row in open_rows.get(host.host, ()) if dark
+                     and row.check in dark and row.outcome != "unknown"}:
+            found[host.host] = those
+    return found
+
+
 def _key(row: Open) -> tuple[str, str]:
     return row.check, subject_key(row.subject)
 
@@ -193,10 +207,20 @@ def moves_of(rows: Iterable[ChangeRow], groups: Mapping[str, str]) -> tuple[Move
                          for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
 
 
-def resolved_of(rows: Iterable[ProblemSince], groups: Mapping[str, str]) -> tuple[Resolved, ...]:
+def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host]) -> tuple[Resolved, ...]:
+    found, there = list(rows), {host.host: host for host in hosts}
+    groups = groups_of(there.values())
+    # What a host was judged with when something was found, where it is judged without a specification now.
+    bare = {name for name, host in there.items() if host.told and host.spec is None}
+    then: dict[int, set[str]] = {}
+    for row in found:
+        if row.host in bare and row.outcome != "unknown":
+            then.setdefault(row.since.seen, set()).add(row.host)
+    had = {(state.host, seen) for seen, names in then.items()
+           for state in store.hosts(seen, only=names, bare=True) if state.spec is not None}
     return tuple(sorted((Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject,
-                                  _outcome(row.outcome), row.since, row.told)
-                         for row in rows), key=lambda problem: (problem.check, problem.host, problem.subject,
+                                  _outcome(row.outcome), row.since, row.told, (row.host, row.since.seen) in had)
+                         for row in found), key=lambda problem: (problem.check, problem.host, problem.subject,
                                                                 problem.outcome)))
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tunecheck.rules.index import BY_ID
+
 from ..entries import Entry, entries
 from ..fleet_report import FleetReport
 from ..judge.verdict import outcome
@@ -48,7 +50,10 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
         earlier = f"; {plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
     if outcome(report) == "clean":
-        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{tail}"
+        # A check asks less of such a host: the specification may name a number, and every host only has one.
+        bare = sum(not row.specified for row in report.hosts if row.status in ("ok", "partial"))
+        by = f"; {bare} judged without a specification" if report.fact in BY_ID and bare else ""
+        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{by}{tail}"
     hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"

@@ -16,8 +16,8 @@ from ..own_command import own_command
 from .text import ago, change, clock, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "judgement",
-           "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "says", "severity",
-           "silence", "title", "wave"]
+           "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "rest_of", "says",
+           "severity", "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -214,6 +214,15 @@ def part_of(finding: Entry) -> str:
     """Of which entry it is a part, with -v."""
     whole = finding.part_of
     return "" if whole is None else f"part of {whole.lead.id}{' ' * bool(whole.lead.id)}({happened(whole)})"
+
+
+def rest_of(finding: Entry) -> str:
+    """What a decision about a part of an entry leaves out; "" of a whole one."""
+    whole = finding.part_of
+    if whole is None:
+        return ""
+    return (f"only this part of {whole.lead.id} ({title(whole)}); its {plural(len(whole.more), 'other finding')} "
+            f"{'is' if len(whole.more) == 1 else 'are'} not covered")
 
 
 def needs(finding: Entry) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -77,7 +77,8 @@ class HistoryRow:
 @dataclass(frozen=True)
 class FoundRow:
     """What a check found on a box (``outcome``: fail, warn or unknown) since when, and, where it finds it no more, the
-    first audit of that. ``fact`` is the check, as in causes."""
+    first audit of that. ``now``: of what is open how the newest audit tells it, unknown where it cannot be told any
+    more. ``fact`` is the check, as in causes."""
 
     fact: str
     subject: str
@@ -85,6 +86,7 @@ class FoundRow:
     since: Since
     gone: int | None = None
     gone_at: float | None = None
+    now: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,10 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, HistoryRow | FoundRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
-                f"check {row.fact} {row.subject}: {row.outcome}"
-            lines += entry("", [f"since {interval(row.since, now)}{until if row.gone is not None else ', still so'}"],
+                f"check {row.fact} {row.subject}: {row.now or row.outcome}"
+            dark = isinstance(row, FoundRow) and row.now not in ("", row.outcome)
+            still = f", {row.outcome} when it was told last" if isinstance(row, FoundRow) and dark else ", still so"
+            lines += entry("", [f"since {_since(row, now)}{until if row.gone is not None else still}"],
                            style, first)
         else:
             lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
@@ -129,10 +133,12 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
     return "\n".join(lines if rows else [*lines, empty]) + "\n"
 
 
-def list_document(verb: str, rows: Sequence[Listed], **about: str | int | None) -> dict[str, Any]:
-    """``about``: what was asked for, such as host and fact."""
+def list_document(verb: str, rows: Sequence[Listed], more: Sequence[Mapping[str, Any]] = (),
+                  **about: str | int | None) -> dict[str, Any]:
+    """``about``: what was asked for, such as host and fact; ``more``: what else each row has."""
     return {"schema": "tunecheck/fleet-list/1", "tunecheck": __version__, "verb": verb, "about": about,
-            "rows": [{each.name: _plain(getattr(row, each.name)) for each in fields(row)} for row in rows]}
+            "rows": [{**{each.name: _plain(getattr(row, each.name)) for each in fields(row)}, **besides}
+                     for row, besides in zip(rows, more or [{}] * len(rows), strict=True)]}
 
 
 def _plain(value: Any) -> Any:
@@ -157,6 +163,13 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
         when = f" ({ago(row.last_ok_at, now)})" if row.last_ok_at is not None else ""
         parts.append(f"last answered in #{row.last_ok}{when}" if ever else "never answered yet")
     return entry("", parts, style, first)
+
+
+def _since(row: HistoryRow | FoundRow, now: float) -> str:
+    """How a host answers is known from the audit on that asked it first, also where it never answered."""
+    if row.fact == "host.answer" and row.since.after is None:
+        return f"#{row.since.seen} (first asked {ago(row.since.seen_at, now)})"
+    return interval(row.since, now)
 
 
 def _incident(told: dict[str, Any]) -> str:

@@ -65,7 +65,8 @@ _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
-    last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG)
+    last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG, specified=later(FLAG), skipped=later(mapped(TEXT)),
+    dark=later(mapped(object_(text=TEXT, remedy=TEXT))))
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     unjudged=later(COUNT), hosts=object_(**{status: COUNT for status in STATUSES}),
@@ -92,15 +93,19 @@ _ROWS = {
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME),
     "FoundRow": object_(fact=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, since=_SINCE,
-                        gone=MAYBE_COUNT, gone_at=_MAYBE_TIME),
+                        gone=MAYBE_COUNT, gone_at=_MAYBE_TIME,
+                        now=later({"enum": ["", "fail", "warn", "unknown"]})),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(
         id=COUNT, fact=TEXT, host=MAYBE_TEXT, group=MAYBE_TEXT, value=MAYBE_TEXT, until=_MAYBE_TIME, reason=TEXT,
-        author=TEXT, created=_TIME, last_matched=MAYBE_COUNT, kind={"enum": ["waive", "accept"]}),
+        author=TEXT, created=_TIME, last_matched=MAYBE_COUNT, kind={"enum": ["waive", "accept"]},
+        covered_in=later(MAYBE_COUNT), covers=later(listed(TEXT)), covers_also=later(listed(TEXT)),
+        left_out=later(TEXT)),
     "Decision": object_(
         id=COUNT, kind={"enum": ["approve", "acknowledge"]}, audit=COUNT, finding=TEXT, title=TEXT, author=TEXT,
-        owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME),
+        owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME, covers_also=later(listed(TEXT)),
+        left_out=later(TEXT)),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
                         suspicious=FLAG, why=TEXT, sure=FLAG),
 }

@@ -211,9 +211,9 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     says = words.says(finding)
     first = f"{', '.join(remarks)}{'  ' if remarks else ''}{words.title(finding)}{': ' if says else ''}{says}"
     several = len(cause.all_waves) > 1
+    since = "" if several or cause.since is None else f"since {interval(cause.since, now)}"
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
-             "; ".join(part for part in (words.judgement(finding),
-                                         "" if several else f"since {interval(cause.since, now)}",
+             "; ".join(part for part in (words.judgement(finding), since,
                                          words.needs(finding) if word not in ("waived", "resolved") else "",
                                          f"id {cause.id}" if cause.counts and cause.id else "",
                                          words.part_of(finding)) if part)]

@@ -63,12 +63,13 @@ class _Itself(NamedTuple):
     unasked: frozenset[str]
     dark: Mapping[str, tuple[str, str]]
     untold: frozenset[str]
+    skipped: Mapping[str, str]
 
     @classmethod
     def of(cls, now: Mapping[str, Any], answer: Mapping[str, Any]) -> _Itself:
         return cls(now["group"], now["reason"], now["unknown"], answer["hardware"], answer["spec"],
                    answer["tunecheck"], frozenset(answer.get("unasked", ())),
-                   answer.get("dark", {}), frozenset(answer.get("checks", ())))
+                   answer.get("dark", {}), frozenset(answer.get("checks", ())), answer.get("skipped", {}))
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
@@ -133,7 +134,7 @@ def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, n
         row.name, itself.group, itself.hardware, row.key, row.answer, itself.reason, last,
         None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, itself.unknown,
         itself.spec, itself.tunecheck, answer.boot_id, answer.audit, row.first_audit, row.claimed, itself.unasked,
-        itself.dark, kept, itself.untold)
+        itself.dark, kept, itself.untold, itself.skipped)
 
 
 def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:
@@ -212,8 +213,9 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
         ends = set(connection.execute(select(identity.c.audit_id).where(
             identity.c.kind == "replaced", identity.c.host_id.in_(list(named)))).scalars())
         those = [row.id, *(each.id for each in named.values() if each.id != row.id and each.retired_audit in ends)]
-        snaps = connection.execute(select(snap.c.from_audit, snap.c.status).where(snap.c.host_id.in_(those))
-                                   .order_by(snap.c.from_audit)).all()
+        snaps = connection.execute(
+            select(snap.c.from_audit, snap.c.status, SNAP_END).join(host, host.c.id == snap.c.host_id).where(
+                snap.c.host_id.in_(those)).order_by(snap.c.from_audit)).all()
         noted = connection.execute(select(
             identity.c.audit_id, identity.c.other, identity.c.kind, identity.c.host_id).where(
             identity.c.host_id.in_(those), identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
@@ -222,22 +224,26 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
         renamed = [(each.audit_id, each.other) for each in noted if each.kind == "renamed" and each.host_id == row.id]
         replaced = [_replaced(connection, when, each.audit_id, name, named[each.host_id].key) for each in noted
                     if each.kind == "replaced"]
+    def asked_before(number: int) -> int | None:
+        """The last audit before that one that asked the host: one with another limit knows nothing of it."""
+        return max((min(end, number - 1) for begun, _, end in snaps if begun < number), default=None)
+
     found: list[Span] = []
     answers: list[tuple[int, str]] = []
-    for begun, status in snaps:
+    for begun, status, _ in snaps:
         if not answers or answers[-1][1] != status:       # what it reports about itself may change without that
             answers.append((begun, status))
     for at, (begun, status) in enumerate(answers):
         until = answers[at + 1][0] if at + 1 < len(answers) else None
         before = answers[at - 1] if at else None
         found.append(Span(name, "host.answer", status, before[1] if before else None,
-                          since(when, begun, None if before is None else begun - 1), until,
+                          since(when, begun, None if before is None else asked_before(begun)), until,
                           None if until is None else when.get(until), before is None))
     for at, (begun, other) in enumerate(renamed):
         called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
-        found.append(Span(name, "host.name", called, other, since(when, begun, begun - 1)))
+        found.append(Span(name, "host.name", called, other, since(when, begun, asked_before(begun))))
     found += [Span(name, "host.key", each.key, each.before, each.since) for each in replaced if each.since is not None]
     incidents.sort(key=lambda each: (each[0], each[1]["begun"] or 0.0, each[1]["id"]))
-    found += [Span(name, "host.incident", told, None, since(when, number, number - 1 or None))
+    found += [Span(name, "host.incident", told, None, since(when, number, asked_before(number)))
               for number, told in incidents]
     return sorted(found, key=lambda span: span.since.seen)

@@ -7,6 +7,7 @@ an audit's number, every time is the control node's, in seconds since 1970.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from tunecheck.util.at_first_use import dataclass
@@ -54,7 +55,7 @@ class HostState(NamedTuple):
     that audit's. ``first_audit``: since when the store knows it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
     for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it.
-    ``untold``: all of these."""
+    ``untold``: all of these; ``skipped``: those that did not apply, each with the code of its skip."""
 
     host: str
     group: str
@@ -78,6 +79,7 @@ class HostState(NamedTuple):
     dark: Mapping[str, tuple[str, str]]
     kept: bool = False
     untold: frozenset[str] = frozenset()
+    skipped: Mapping[str, str] = MappingProxyType({})
 
     @property
     def answered(self) -> bool:

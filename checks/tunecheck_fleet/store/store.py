@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from ..fleet_report import Decision, Since
-from ..model import AuditHead, Seen
+from ..model import AuditHead, Problem, Seen
 from . import (
     audits,
     census,
@@ -28,7 +28,7 @@ from . import (
 from . import (
     write_host as put,
 )
-from .found import findings, open_findings
+from .found import findings, last_words, open_findings
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,
@@ -227,6 +227,11 @@ class Store(OpenHistory):
                           hosts: Collection[str] | None = None, told: bool = False) -> list[ProblemSince]:
         """The findings that went away after the one audit up to the other; ``told``: with their words."""
         return findings.resolved(self, after_audit, upto_audit, hosts, told)
+
+    def last_words(self, wanted: Mapping[str, Collection[tuple[str, str, str]]],
+                   audit_id: int) -> dict[tuple[str, str, str], Problem]:
+        """(host, check, subject's key) -> how the host told it the last time, of host -> (check, subject, outcome)."""
+        return last_words.last_words(self, wanted, audit_id)
 
     def newest_document(self, host: str) -> bytes:
         """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""

@@ -75,7 +75,9 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
         **({"told": facts.reported} if facts.reported else {}),
         **({"dark": {plain(check, 200): [plain(text, 500) for text in why]
                      for check, why in sorted(seen.dark.items())}} if answered and seen.dark else {}),
-        **({"unasked": sorted(plain(check, 200) for check in seen.unasked)} if answered and seen.unasked else {})}))
+        **({"unasked": sorted(plain(check, 200) for check in seen.unasked)} if answered and seen.unasked else {}),
+        **({"skipped": {plain(check, 200): plain(code, 200) for check, code in sorted(seen.skipped.items())}}
+           if answered and seen.skipped else {})}))
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:
         what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), facts)

@@ -1,0 +1,78 @@
+"""A finding has one id while it is open, also on the nights on which nobody can tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tunecheck_fleet.decisions_by_id import decide, finding_of, shown_in
+from tunecheck_fleet.fleet_report import Cause
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.store import Store, open_store
+
+_FAIL = Problem("gpu-ecc", "GPU0 0000:01:00.0", "fail", "2 errors", "none", code="remap-pending", observed="2")
+_WARN = replace(_FAIL, outcome="warn", code="row-remapper")
+_OTHER = Problem("gpu-ecc", "GPU3 0000:04:00.0", "fail", "ECC is off", "on", code="ecc-off")
+_UNREAD = replace(_FAIL, outcome="unknown", text="NVML cannot be read", code="nvml-unread", observed="")
+_NONE_READ = replace(_UNREAD, subject="GPUs")
+
+
+@pytest.fixture(name="store")
+def _store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "fleet.db"), catalogue=1) as store:
+        yield store
+
+
+def _night(store: Store, *hosts: tuple[Problem, ...] | None) -> None:
+    """What each host tells; None: that its check can tell nothing."""
+    names = [f"h{number}" for number in range(len(hosts))]
+    head = store.begin("folder", [(name, "g") for name in names])
+    for name, problems in zip(names, hosts, strict=True):
+        store.put(head.id, Seen(name, "g", "ok", known={"gpu.count": 8}, tunecheck="0.1.0", document=b"{}",
+                                problems=problems or (), untold=("gpu-ecc",) if problems is None else ()))
+    store.finish(head.id)
+
+
+def _open(store: Store, host: str, about: str | None = None) -> list[Cause]:
+    return [each for each in report(store, None, JudgeOptions(), about).causes if each.counts and host in each.hosts]
+
+
+@pytest.mark.parametrize("found", [_FAIL, _WARN])
+@pytest.mark.parametrize("dark", [None, (_UNREAD,), (_NONE_READ,)])
+def test_an_id_stays_while_the_finding_cannot_be_told(store: Store, found: Problem,
+                                                      dark: tuple[Problem, ...] | None) -> None:
+    _night(store, ())
+    _night(store, (found,))
+    [first] = _open(store, "h0")
+    for night, told in enumerate((dark, dark, None, (found,), dark)):
+        _night(store, told)
+        for about in (None, "h0"):
+            now = {each.id: each for each in _open(store, "h0", about)}[first.id]
+            said = (found.outcome, "") if told == (found,) else ("unknown", found.outcome)
+            assert (now.outcome, now.was) == said, (night, about)
+        there = finding_of(shown_in(store, [first.id]), first.id)
+        assert there.lead.hosts == ("h0",)
+    [(decision, _)] = decide(store, report(store), "acknowledge", [first.id], author="ann")
+    assert decision.finding == first.id and all(
+        each.acknowledged for each in _open(store, "h0") if each.id == first.id)
+    _night(store, ())
+    assert [each.id for each in report(store).causes if each.state == "resolved" and each.outcome != "unknown"
+            ] == [first.id]
+
+
+def test_an_id_stays_with_the_host_that_still_tells_it(store: Store) -> None:
+    _night(store, (), (), ())
+    _night(store, (_FAIL,), (_FAIL,), (_OTHER,))
+    ids = {host: _open(store, host)[0].id for host in ("h0", "h1", "h2")}
+    assert ids["h0"] == ids["h1"] != ids["h2"]
+    for hosts in ((None, (_FAIL,), None), ((_FAIL,), None, (_UNREAD,)), (None, None, None)):
+        _night(store, *hosts)
+        for host in ("h0", "h1"):
+            if hosts[int(host[1])] == (_FAIL,) or hosts[:2] == (None, None):
+                assert [each.id for each in _open(store, host)] == [ids[host]], hosts
+        assert ids["h2"] in [each.id for each in _open(store, "h2")], hosts
+        assert ids["h0"] in {each.id for each in report(store).causes}
