@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TextIO
 
 from ..util.at_first_use import dataclass, regex
@@ -21,6 +22,8 @@ _NARROW = 40
 NO_BREAK = "\u2800"
 #: Columns that stand beside a command: a bracket in front of it, a bracket and a full stop behind it.
 _BESIDE = 3
+#: Broken lines that are kept. A report tries each of its sentences at several lengths, and most of these are the same.
+_KEPT = 4096
 _COLOUR = regex(r"\x1b\[[0-9;]*m")
 _BRANCH = regex("((?:│  |[|]  |   )*)(├─ |└─ |[|]- |`- )")
 _UNPRINTABLE = regex(r"[^\x20-\x7e\u00a0-\u2027\u2030-\u2065\u2070-\ud7ff]")
@@ -72,12 +75,17 @@ def wrap(line: str, width: int, hang: int = 2, commands: Sequence[str] = ()) -> 
     columns further to the right. No command in it is broken (`unbroken`); ``commands``: those that are known."""
     if not width or len(line) <= width:
         return [line]
+    return list(_broken(line, width, hang, tuple(commands)))
+
+
+@lru_cache(_KEPT)
+def _broken(line: str, width: int, hang: int, commands: tuple[str, ...]) -> tuple[str, ...]:
     from .typed_commands import commands_in  # start-up time: a pipe wraps nothing
 
     lead = len(line) - len(line.lstrip())
-    if not _BRANCH.match(line) and (given := [*commands, *commands_in(line)]):
+    if not _BRANCH.match(line) and (given := (*commands, *commands_in(line))):
         return _with_commands(line.lstrip(), given, width, lead, lead + hang)
-    return _filled(line, width, hang)
+    return tuple(_filled(line, width, hang))
 
 
 def _filled(line: str, width: int, hang: int) -> list[str]:
@@ -157,10 +165,11 @@ def unbroken(text: str, commands: Sequence[str], width: int, indent: int) -> lis
     """Return the lines of a text with commands, so that each of these can be pasted where it stands in it: it is
     broken nowhere. One that does not fit into a line has its own, also where that is wider than the terminal, which
     then breaks it itself; what parts it from the sentence is left out there."""
-    return _with_commands(text, commands, width, indent, indent + 2)
+    return list(_with_commands(text, tuple(commands), width, indent, indent + 2))
 
 
-def _with_commands(text: str, commands: Sequence[str], width: int, first: int, hang: int) -> list[str]:
+@lru_cache(_KEPT)
+def _with_commands(text: str, commands: tuple[str, ...], width: int, first: int, hang: int) -> tuple[str, ...]:
     """Return the lines of `unbroken`: the first begins in column ``first``, the others in column ``hang``."""
     lines: list[str] = []
     prose, parting = "", ""
@@ -176,7 +185,7 @@ def _with_commands(text: str, commands: Sequence[str], width: int, first: int, h
             prose += part.replace(" ", NO_BREAK)
         else:
             prose += _parted(part, parting) if lines and not prose else part
-    return [*lines, *_flow(prose, width, first, hang, bool(lines))]
+    return (*lines, *_flow(prose, width, first, hang, bool(lines)))
 
 
 def _parted(text: str, marks: str) -> str:
