@@ -67,10 +67,11 @@ def _judged(verb: str, frozen: Frozen | None, snapshot: Snapshot, trial: bool, v
     from ..report.exporters import ready, rendered
     from ..rules import judge
     from ..rules.context import Case
+    from ..rules.one_reboot import in_one_play
 
     case = Case(snapshot, frozen, trial, facts_before(since, frozen, verb, snapshot, note) if since else None)
     with made_by_others(source, since):
-        findings = judge(case, verb)
+        findings = in_one_play(judge(case, verb))
         run = Run(document(verb, case, findings), findings, datetime.datetime.now(datetime.UTC), source or "",
                   is_import(source))
         if alone:

@@ -36,6 +36,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     from ..report.measured_document import measured_document
     from ..rules import judge
     from ..rules.context import Case
+    from ..rules.one_reboot import in_one_play
     from ..spec.frozen import Spec
     from ..trials.progress import Shown
     from ..util.durations import seconds
@@ -59,7 +60,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     check_folder(evidence, given)
     frozen, snapshot = look("preflight", spec_file, None, judges=True)
     spec = frozen.spec if frozen else Spec()
-    findings = judge(Case(snapshot, frozen, start=pass_file is not None), "preflight")
+    findings = in_one_play(judge(Case(snapshot, frozen, start=pass_file is not None), "preflight"))
     alone, line, door = to_standard_output(wanted), LiveLine(), LiveHost()
     done, note = None, ""
     try:
@@ -76,7 +77,7 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     if done is not None:
         from ..gate import measure
 
-        findings = [*judge(case, "preflight"), *measure.findings(snapshot, frozen, done)]
+        findings = [*in_one_play(judge(case, "preflight")), *measure.findings(snapshot, frozen, done)]
     run = Run(document("preflight", case, findings), findings, datetime.datetime.now(datetime.UTC), "")
     if done is not None and done.on_host is not None and done.in_image is not None:
         run.document["measured_in_image"] = measured_document(done.in_image)

@@ -16,7 +16,7 @@ from typing import Literal
 from ..util.at_first_use import dataclass, regex
 
 __all__ = ["HOST", "Command", "addresses", "cpus", "file", "host", "limited", "of_inventory", "opens_driver",
-           "packages", "pieces", "release", "run", "tagged", "tags_of", "typed"]
+           "packages", "pieces", "release", "retagged", "run", "tagged", "tags_of", "typed"]
 
 #: Stand for what a person has to fill in: the name of a host, or of several, an old version of a package, the name of
 #: an inventory, and a file.
@@ -183,6 +183,11 @@ def tags_of(command: Command) -> tuple[str, ...]:
 def tagged(text: str, commands: Sequence[Command], tags: Sequence[str]) -> tuple[str, tuple[Command, ...]]:
     """Return the same text and commands where each play that has tags has these, too."""
     return _each_with(text, commands, "--tags", lambda given: ",".join(dict.fromkeys((*given.split(","), *tags))))
+
+
+def retagged(text: str, commands: Sequence[Command], tags: Sequence[str]) -> tuple[str, tuple[Command, ...]]:
+    """Return the same text and commands where each play that has tags has these in their place."""
+    return _each_with(text, commands, "--tags", lambda given: ",".join(tags))
 
 
 def _each_with(text: str, commands: Sequence[Command], option: str,

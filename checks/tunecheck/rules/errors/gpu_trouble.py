@@ -37,7 +37,7 @@ def remedy(log: KernelEvents, line: Fallen | Failure) -> Remedy:
     """Return the fix for what this line of the log tells of."""
     lost = [gpu for gpu in log.fallen if gpu.load == line.load]
     failed = [each for each in log.failures if each.load == line.load and each.kind in _FIXES]
-    same = _same(line.gpu, {each.gpu for each in (*lost, *failed)})
+    same = _same(line.gpu, {gpu.gpu for gpu in lost} | {each.gpu for each in failed})
     asked = next((xid for xid in log.xids if xid.load == line.load and xid.gpu in same and _leads(log, xid)), None)
     if asked is not None:
         return xid_remedies.remedy(log, asked)
