@@ -68,7 +68,8 @@ def test_lists_keep_to_their_schema() -> None:
     data = list_document("blame", rows, host="gpu1", fact="smt")
     jsonschema.validate(json.loads(json.dumps(data)), closed(SCHEMAS["fleet-list-1.json"]))
     kept = Waiver(1, "smt", "gpu1", None, None, None, "why", "kim", WHEN), Volatile("smt", 3, 0.5, 0.1)
-    jsonschema.validate(json.loads(json.dumps(list_document("waive", kept, [_COVERS, {}]))), closed(SCHEMAS["fleet-list-1.json"]))
+    data_of_waivers = list_document("waive", kept, [_COVERS, {}])
+    jsonschema.validate(json.loads(json.dumps(data_of_waivers)), closed(SCHEMAS["fleet-list-1.json"]))
     assert data["rows"][3]["change"] == {"run": "r", "at": WHEN, "state": ""}
 
 
