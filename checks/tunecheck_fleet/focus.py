@@ -7,7 +7,7 @@ from dataclasses import replace
 from tunecheck.rules.index import BY_ID
 
 from .fleet_report import FleetReport, HostRow, Note
-from .not_judged import not_judged
+from .judge.not_judged import not_judged
 
 __all__ = ["focus"]
 

@@ -198,9 +198,9 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
     if as_json:
         from tunecheck.report.plain import to_text
 
-        from ..outputs.rows import list_document
+        from ..outputs.rows import list_document, with_coverage
 
-        emit(to_text(list_document(what, found, [
+        emit(to_text(with_coverage(list_document(what, found), [
             {"covers_also": list(dict.fromkeys(covered.get(each.id, ()))), "left_out": rest.get(each.id, "")}
             for each in found])))
         return

@@ -136,9 +136,9 @@ def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], be
     if as_json:
         from tunecheck.report.plain import to_text
 
-        from ..outputs.rows import list_document
+        from ..outputs.rows import list_document, with_coverage
 
-        emit(to_text(list_document("waive", found, [
+        emit(to_text(with_coverage(list_document("waive", found), [
             {"covered_in": its.audit if its is not None else None, "covers": list(its.own) if its is not None else [],
              "covers_also": list(its.besides) if its is not None else [], "left_out": rest}
             for its in (covered.get(each.id) for each in found)])))

@@ -10,7 +10,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from tunecheck.util.text import some
 
 from ..fleet_report import Note
-from ..not_judged import meaning
+from .not_judged import meaning
 from .view import View
 from .volatile import VolatileFact
 

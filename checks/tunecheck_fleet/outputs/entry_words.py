@@ -236,7 +236,17 @@ def needs(finding: Entry) -> str:
     if cause.fix in ("none", ""):
         return ""
     takes = _TAKES.get(cause.fix, cause.fix)
+    if not cause.outcome and cause.fix == "reboot" and not _is_of_boot(cause.fact):
+        takes = "undo it and reboot"
     return f"its fix needs {takes}" if cause.outcome else f"to put it back: {takes}"
+
+
+def _is_of_boot(fact: str) -> bool:
+    """Whether a reboot brings the earlier value back by itself; another package, or a word in a file, stays."""
+    from tunecheck.facts.registry import entry_of  # start-up time: it names every fact of a box
+
+    entry = entry_of(fact)
+    return entry is None or entry.of_boot
 
 
 def approving(finding: Entry) -> str:

@@ -18,7 +18,8 @@ from ..store.rows import Volatile, Waiver
 from .lines import entry
 from .text import SEVERITIES, ago, clock, heard, interval, measured, shown, shown_apart, since_of
 
-__all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document", "list_text"]
+__all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document", "list_text",
+           "with_coverage"]
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,15 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
     return "\n".join(lines if rows else [*lines, empty]) + "\n"
 
 
-def list_document(verb: str, rows: Sequence[Listed], more: Sequence[Mapping[str, Any]] = (),
-                  **about: str | int | None) -> dict[str, Any]:
-    """``about``: what was asked for, such as host and fact; ``more``: what else each row has."""
+def list_document(verb: str, rows: Sequence[Listed], **about: str | int | None) -> dict[str, Any]:
+    """``about``: what was asked for, such as host and fact."""
     return {"schema": "tunecheck/fleet-list/1", "tunecheck": __version__, "verb": verb, "about": about,
-            "rows": [{**{each.name: _plain(getattr(row, each.name)) for each in fields(row)}, **besides}
-                     for row, besides in zip(rows, more or [{}] * len(rows), strict=True)]}
+            "rows": [{each.name: _plain(getattr(row, each.name)) for each in fields(row)} for row in rows]}
+
+
+def with_coverage(document: dict[str, Any], coverage: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The document of waivers or decisions, each row with what it covers."""
+    return {**document, "rows": [{**row, **each} for row, each in zip(document["rows"], coverage, strict=True)]}
 
 
 def _plain(value: Any) -> Any:

@@ -101,7 +101,7 @@ def test_what_was_taken_back_is_not_to_be_put_back(declared: str, fact: str, bef
 ])
 def test_any_other_change_is(told: View) -> None:
     text = _told(told, verbose=True)
-    assert _RIGHT not in text and f"{_BACK}: a reboot" in text
+    assert _RIGHT not in text and f"{_BACK}: undo it and reboot" in text
 
 
 def test_only_checks_that_find_words_declare_where_these_may_be() -> None:

@@ -24,7 +24,7 @@ from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.html.timeline import timeline
 from tunecheck_fleet.outputs.prometheus import METRICS, prometheus
-from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_document
+from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_document, with_coverage
 from tunecheck_fleet.outputs.schema import SCHEMAS
 from tunecheck_fleet.outputs.webhook import event
 from tunecheck_fleet.store.rows import Volatile, Waiver
@@ -68,8 +68,8 @@ def test_lists_keep_to_their_schema() -> None:
     data = list_document("blame", rows, host="gpu1", fact="smt")
     jsonschema.validate(json.loads(json.dumps(data)), closed(SCHEMAS["fleet-list-1.json"]))
     kept = Waiver(1, "smt", "gpu1", None, None, None, "why", "kim", WHEN), Volatile("smt", 3, 0.5, 0.1)
-    covered = json.loads(json.dumps(list_document("waive", kept, [_COVERS, {}])))
-    jsonschema.validate(covered, closed(SCHEMAS["fleet-list-1.json"]))
+    data_of_waivers = with_coverage(list_document("waive", kept), [_COVERS, {}])
+    jsonschema.validate(json.loads(json.dumps(data_of_waivers)), closed(SCHEMAS["fleet-list-1.json"]))
     assert data["rows"][3]["change"] == {"run": "r", "at": WHEN, "state": ""}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import get_args
@@ -34,6 +35,22 @@ def test_a_changed_fact_is_put_back_and_a_finding_has_a_fix(fix: str) -> None:
             assert said in " ".join(text.split()) and other not in text, text
         needs = entry_words.needs(Entry(one))
         assert asked_for([needs]) and "effect already" in page(needs)
+
+
+#: What a fact is about that another boot finds as it is now: packages, what files say, what the next boot takes.
+_STAYS = re.compile(r"version|release|word|parameter|configured|next|pending|staged|flavour|RegistryDwords|"
+                    r"ECC|MIG|proprietary", re.I)
+
+
+def test_a_reboot_alone_is_promised_only_of_what_is_of_this_boot() -> None:
+    told = {entry.name: entry_words.needs(Entry(cause(fix=entry.fix, fact=entry.name, authority="previous", outcome="",
+                                                      code=""))) for entry in ENTRIES if entry.fix == "reboot"}
+    alone = {name for name, said in told.items() if said == "to put it back: a reboot"}
+    assert alone == {entry.name for entry in ENTRIES if entry.of_boot} and len(alone) > 5
+    assert {said for name, said in told.items() if name not in alone} == {
+        "to put it back: undo it and reboot"}
+    assert not [entry.name for entry in ENTRIES if entry.of_boot and _STAYS.search(f"{entry.name} {entry.summary}")]
+    assert {"driver.loaded", "kernel.running", "kernel.cmdline."} <= told.keys() - alone
 
 
 def test_nothing_is_said_where_it_takes_nothing() -> None:

@@ -38,6 +38,8 @@ class Entry:
     unit: str = ""
     #: One of the pins that `tunecheck pins` prints.
     pin: bool = False
+    #: Of what takes a reboot: the value is of this boot alone, so that a reboot brings the earlier one back by itself.
+    of_boot: bool = False
 
     @property
     def family(self) -> bool:

@@ -28,7 +28,7 @@ _ALSO = {"SMS": "SM", "NVLINKS": "NVLINK", "NVLINK5": "NVLINK", "BUS BANDWIDTH":
          "PASSES": "PASS", "FAILED": "FAIL", "FAILS": "FAIL", "FAILURE": "FAIL", "WARNS": "WARN", "WARNED": "WARN",
          "WARNING": "WARN", "WARNINGS": "WARN", "SKIPPED": "SKIP", "SKIPS": "SKIP", "NOT JUDGED": "SKIP"}
 #: What stands before these words in a report.
-_TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: ")
+_TAKES = ("ITS FIX NEEDS ", "NEEDS ", "TO PUT IT BACK: UNDO IT AND ", "TO PUT IT BACK: ")
 _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 _IS_SO = ("In the fleet's report it says what putting a value back takes. What changed is in effect already: no change "
           "waits for it.")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tunecheck.rules.codes import NOT_DECLARED
 from tunecheck.rules.index import BY_ID
 
-from .fleet_report import Cause, HostRow
+from ..fleet_report import Cause, HostRow
 
 __all__ = ["meaning", "not_judged"]
 
