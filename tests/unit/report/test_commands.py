@@ -20,10 +20,14 @@ WIDTHS = (60, 80, 120)
 
 
 @cache
+def _of_cases() -> tuple[Finding, ...]:
+    return tuple(finding for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb))
+
+
+@cache
 def _findings() -> tuple[Finding, ...]:
     """One for each remedy that the checks' cases give."""
-    every = [finding for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb)]
-    every += [finding for box in large() for finding in box.findings]
+    every = [*_of_cases(), *(finding for box in large() for finding in box.findings)]
     return tuple({finding.remedy: finding for finding in every if finding.remedy}.values())
 
 
@@ -61,11 +65,11 @@ def test_no_command_in_a_sentence_is_broken(width: int) -> None:
 
 @pytest.mark.parametrize("width", (60, 80))
 def test_no_sentence_of_a_check_breaks_what_it_asks_for(width: int) -> None:
-    texts = {finding.text for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb)}
+    texts = {finding.text for finding in _of_cases()}
     seen = 0
     for text in texts:
         for command in ASKED:
-            if re.search(rf"(?<!\S){re.escape(command)}(?![\w*/.=> -])", text):
+            if command in text and re.search(rf"(?<!\S){re.escape(command)}(?![\w*/.=> -])", text):
                 seen += 1
                 assert any(command in line for line in marked("warn", text, Style(width))), text
     assert seen > 20
