@@ -7,6 +7,7 @@ from dataclasses import replace
 from tunecheck.rules.index import BY_ID
 
 from .fleet_report import FleetReport, HostRow, Note
+from .judge.authority import about
 from .judge.not_judged import not_judged
 
 __all__ = ["focus"]
@@ -22,7 +23,9 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
             notes=tuple(note for note in report.notes if isinstance(note, Note) and note.hides),
             causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
     if fact is not None:
-        causes = tuple(each for each in report.causes if _is(each.fact, fact))
+        # What a check has the say about is told as its finding alone: asked by the fact's name, it is that.
+        causes = tuple(each for each in report.causes
+                       if _is(each.fact, fact) or about(each.fact, each.subject, fact))
         blind = not_judged(fact, report.hosts, causes) if fact in BY_ID else ()
         report = replace(report, causes=(*causes, *blind),
                          splits=tuple(each for each in report.splits if _is(each.fact, fact)),

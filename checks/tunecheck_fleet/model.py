@@ -114,7 +114,8 @@ class Seen:
     {"acs": "fail", "gpu": "pass"}, the worst of each. ``untold``: checks that told nothing, or not of everything, so
     that what they found before may still be so; ``dark``: of each of these why, and what to do about it where the check
     says that. ``unasked``: those that no specification asks for; ``skipped``: all that did not apply, these
-    among them, each with the code of the skip. ``incidents``, oldest first, have times of their own.
+    among them, each with the code of the skip. ``spec`` is the digest of the specification by which it was judged, the
+    inventory's or its own; None where there was none. ``incidents``, oldest first, have times of their own.
     ``document`` is the snapshot itself.
     """
 

@@ -109,7 +109,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     boot = stored.snapshot.boot_id.value
     return Seen(
         answer.host, answer.group, status, _line(reason), key(stored), hardware(stored), _line(stored.tunecheck, 40),
-        stored.frozen.digest if stored.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
+        case.frozen.digest if case.frozen else None, _line(boot, 64) if boot else None, known, volatile, unknown,
         problems, worst, tuple(sorted(dark)), reasons, tuple(sorted(unasked(findings) - dark)),
         {check: code for check, code in skipped(findings).items() if check not in dark}, tuple(_changes(stored)),
         tuple(_incidents(stored)), _masked(answer.content) if hidden else answer.content)

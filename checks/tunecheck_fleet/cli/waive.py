@@ -158,6 +158,7 @@ def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], be
 def _line(waiver: Waiver, covered: Covered | None, new: bool) -> str:
     from tunecheck.report.style import safe
 
+    from ..judge.waivers import judged_by
     from ..outputs.entry_words import also
     from ..outputs.text import FOR_GOOD
 
@@ -174,6 +175,8 @@ def _line(waiver: Waiver, covered: Covered | None, new: bool) -> str:
         used = f"last matched in #{waiver.last_matched}"
     else:
         used = "covers nothing that the last audit shows" if new else "matched nothing yet"
+        if told := judged_by(waiver.fact):
+            used = f"{used}; {told}"
     value = f" = {waiver.value}" if waiver.value is not None else ""
     return safe(f"{waiver.id}: {waiver.fact}{value} on {where or 'all'}, {end}{over}, by {waiver.author}: "
                 f"{waiver.reason}; {used}")

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from tunecheck.rules.index import CHECKS
 
-__all__ = ["HAPPENING", "JUDGED", "judged", "judges_one", "judging"]
+__all__ = ["HAPPENING", "JUDGED", "about", "checks_of", "judged", "judges_one", "judging"]
 
 #: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
 HAPPENING = frozenset(check.id for check in CHECKS if check.tells_events)
@@ -31,6 +31,23 @@ def judges_one(check: str, subject: str) -> bool:
 def _patterns(check: str, subject: str) -> tuple[str, ...]:
     own = _OF_SUBJECT.get(check, {}).get(subject)
     return JUDGED.get(check, ()) if own is None else (own,) if own else ()
+
+
+def about(check: str, subject: str, fact: str) -> bool:
+    """Whether the check's finding on this subject may be about the fact, or about one of the family ``fact`` ("pcie.").
+    ``subject`` may stand for several ("GPU* *"): then it may be about a fact of any."""
+    one = _literal(_word(subject)) if subject and "*" not in subject else "*"
+    for pattern in _patterns(check, subject):
+        named = pattern.replace("{subject}", one)
+        # A pattern of a whole family ("pcie.*") holds a smaller one, too.
+        if fnmatchcase(fact + "x", named) or named.startswith(fact) if fact.endswith(".") else fnmatchcase(fact, named):
+            return True
+    return False
+
+
+def checks_of(fact: str) -> list[str]:
+    """The checks that may judge this fact, beside others: a decision about what they say names them."""
+    return sorted(check for check in JUDGED if about(check, "", fact))
 
 
 def judging(check: str, facts: Iterable[str]) -> list[str]:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
+from tunecheck.util.text import some
+
 from ..fleet_report import Note, Waived
 from ..store.rows import Waiver
+from .authority import checks_of
 from .rows import Row, causes
 from .view import View, canon
 
-__all__ = ["matches", "waive"]
+__all__ = ["judged_by", "matches", "waive"]
 
 #: An accepted value is so for good: the end of the year 9999, for JSON has no infinity.
 _NEVER = 253402300799.0
@@ -91,7 +94,14 @@ def _note(view: View, waiver: Waiver, count: int) -> str:
     # An accepted value waits for a box that has it; a waiver that waits for nothing is a mistake in its pattern.
     if count or waiver.kind == "accept" or not _asked(view, waiver):
         return ""
-    return f"{what} matches nothing: is it mistyped, or done with?"
+    return f"{what} matches nothing: {judged_by(waiver.fact) or 'is it mistyped, or done with?'}"
+
+
+def judged_by(fact: str) -> str:
+    """Return which checks have the say about the fact, as a sentence; "" where none has."""
+    checks = checks_of(fact)
+    return f"{some(checks, 3, ', ')} {'judges' if len(checks) == 1 else 'judge'} {fact}, so name the check" \
+        if checks else ""
 
 
 def _asked(view: View, waiver: Waiver) -> bool:

@@ -40,6 +40,12 @@ def _told(specified: bool) -> tuple[Seen, frozenset[str]]:
     return seen(Answer("gpu1", "g", "ok", packed(stored))), judged
 
 
+def _by_inventory() -> Seen:
+    """A host without a specification of its own."""
+    stored = Stored(gather(driver(eight_gpus(0x0011)).host(), _SPEC.spec, True), None)
+    return seen(Answer("gpu1", "g", "ok", packed(stored)), _SPEC)
+
+
 def _night(store: Store, told: Seen) -> None:
     head = store.begin("folder", [(told.host, told.group)])
     store.put(head.id, told)
@@ -94,3 +100,50 @@ def test_a_check_that_asks_less_without_a_specification_says_so(store: Store) ->
     _night(store, _told(False)[0])
     last = terminal(focus(report(store), None, "accelerator-count"), Style(0)).splitlines()[-1]
     assert last.startswith("CLEAN") and "1 judged without a specification" in last
+
+
+def test_no_fact_is_clean_whose_check_has_found_something_of_it(store: Store) -> None:
+    """It is told as what the check says, under the check's name. Asked by its own name, or its family's, it is that."""
+    specified = _told(True)[0]
+    _night(store, replace(specified, untold=(), dark={}, problems=tuple(
+        Problem(check, "GPU0 0000:03:00.0", "fail", "differs", "8", code="differs") for check in BY_ID)))
+    whole, seen_facts = report(store), 0
+    for cause in whole.causes:
+        if cause.state == "resolved" or not cause.counts:
+            continue
+        for fact in judged(cause.fact, cause.subject, specified.known):
+            seen_facts += 1
+            for asked in (fact, fact.partition(".")[0] + "." if "." in fact else fact):
+                found = focus(whole, None, asked)
+                assert cause in found.causes and outcome(found) != "clean", (cause.fact, asked)
+    assert seen_facts > 40
+
+
+def test_a_host_is_judged_with_the_specification_of_the_inventory(store: Store) -> None:
+    told = _by_inventory()
+    assert told.spec == _SPEC.digest
+    _night(store, told)
+    assert all(row.specified for row in report(store).hosts)
+    for check in BY_ID:
+        for cause in focus(report(store), None, check).causes:
+            assert "without a specification" not in cause.text, check
+
+
+def test_a_box_that_was_mended_first_is_not_compared_with_those_that_are_not(store: Store) -> None:
+    """The inventory's specification asks for it, so the majority has no say, whatever the boxes have of their own."""
+    told = _by_inventory()
+    wrong = Problem("cmdline-conflict", "iommu=pt", "fail", "amd_iommu=off takes it back", "pt", code="overridden")
+
+    def box(number: int, mended: bool) -> Seen:
+        words = {"kernel.cmdline.iommu": "pt" if mended else "off"}
+        return replace(told, host=f"gpu{number}", key=f"k{number}", known={**told.known, **words},
+                       problems=() if mended else (wrong,), untold=(), dark={}, unknown={})
+
+    for mended in ((), (5,), (5,), (5,)):
+        boxes = [box(number, number in mended) for number in range(1, 6)]
+        head = store.begin("folder", [(each.host, "g") for each in boxes])
+        for each in boxes:
+            store.put(head.id, each)
+        store.finish(head.id)
+        found = [cause for cause in report(store).causes if cause.counts and cause.fact.startswith("kernel.cmdline")]
+        assert not [cause for cause in found if "gpu5" in cause.hosts], mended
