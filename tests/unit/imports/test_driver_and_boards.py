@@ -148,7 +148,29 @@ def test_a_kernel_log_that_found_other_devices(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("found", [
-    ((6, "2bb5"), (7, "2bb5"), (8, "2bb5")), ((6, "2335"), (7, "2335"), (8, "2bb5")),
-    ((32, "2335"), (33, "2335"), (34, "2335"))], ids=["the same", "two exchanged", "other addresses"])
+    ((6, "2bb5"), (7, "2bb5"), (8, "2bb5")), ((6, "2335"), (7, "2335"), (8, "2bb5")), ((6, "2335"),),
+    ((6, "2bb5"), (33, "2335"), (34, "2335"))], ids=["the same", "two exchanged", "one other", "one in common"])
 def test_a_kernel_log_that_may_be_of_the_same_machine(tmp_path: Path, found: tuple[tuple[int, str], ...]) -> None:
     load(tmp_path, _found(*found), _tree(_RTX, _RTX, _RTX))
+
+
+@pytest.mark.parametrize(("found", "said"), [
+    (((32, "2bb5"), (33, "2bb5")), ("0000:20:00.0", "0000:06:00.0")), (((65, "2bb5"),), ("0000:41:00.0",)),
+    (((6, "2335"), (7, "2335")), ("10de:2335", "10de:2bb5"))], ids=["elsewhere", "one elsewhere", "other models"])
+def test_boards_are_where_the_boot_found_them(tmp_path: Path, found: tuple[tuple[int, str], ...],
+                                              said: tuple[str, ...]) -> None:
+    tree = _tree(_RTX, _RTX)
+    with refused(Damage.CONTRADICTS, *said, "0.txt", "1.txt"):
+        load(tmp_path, _found(*found), tree)
+    (tmp_path / "part").mkdir()     # of a part of a log nothing follows: it may have lost the lines of the others
+    load(tmp_path / "part", _found(*found).removeprefix(_BOOT), tree)
+
+
+def test_a_board_has_one_model(tmp_path: Path) -> None:
+    tree = _tree(_RTX)
+    same = "GPU 00000000:06:00.0\n    Product Name : NVIDIA X\n        Device Id : 0x2BB510DE\n"
+    head = "==============NVSMI LOG==============\n\nDriver Version : 580.159.04\nAttached GPUs : 1\n"
+    load(tmp_path, head + same, tree)
+    (tmp_path / "other").mkdir()
+    with refused(Damage.CONTRADICTS, "10de:2335", "10de:2bb5", "0.txt", "1.txt"):
+        load(tmp_path / "other", head + same.replace("2BB5", "2335"), tree)

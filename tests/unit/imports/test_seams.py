@@ -18,10 +18,10 @@ from tunecheck.host.imported.seams import parts
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 
-XID = "[ 1234.567890] NVRM: Xid (PCI:0000:06:00): 79, pid=1234, GPU has fallen off the bus.\n"
+XID = "[ 1234.567890] NVRM: Xid (PCI:0000:03:00): 79, pid=1234, GPU has fallen off the bus.\n"
 LOG = "".join(f"[    0.{number:06}] {text}\n" for number, text in enumerate(
     ["Linux version 6.12.1 (a@b) #1 SMP", "Command line: BOOT_IMAGE=/vmlinuz root=/dev/sda1 iommu=pt", "ACPI: RSDP 0x1",
-     "pci 0000:06:00.0: [10de:2bb1] type 00 class 0x030000", "nvidia 0000:06:00.0: enabling device"])) + XID
+     "pci 0000:03:00.0: [10de:2bb1] type 00 class 0x030000", "nvidia 0000:06:00.0: enabling device"])) + XID
 TABLE = ("Mon Nov 23 15:36:00 2026\n+-----------------------------------------------------------------------------"
          "------------+\n| NVIDIA-SMI 595.71.05              Driver Version: 595.71.05      CUDA Version: 13.2     |\n"
          "+-----------------------------------------+------------------------+----------------------+\n")
@@ -33,11 +33,11 @@ TEXTS = {
     "/proc/cmdline": "BOOT_IMAGE=/vmlinuz-6.12 root=/dev/sda1 ro iommu=pt\n", "nvidia-smi -q as XML": smi_texts.XML,
     "/proc/cmdline as systemd-boot has it": "initrd=\\EFI\\debian\\initrd.img root=UUID=1 rw iommu=pt pci=noacs\n",
     "/proc/cmdline as an entry's options": "root=UUID=11111111-2222 ro quiet iommu=pt\n",
-    "kernel log as an Xid": "NVRM: Xid (PCI:0000:06:00): 79, pid='<unknown>', GPU has fallen off the bus.\n",
-    "kernel log as an error": "pcieport 0000:00:01.1: AER: Correctable error message received from 0000:06:00.0\n",
+    "kernel log as an Xid": "NVRM: Xid (PCI:0000:03:00): 79, pid='<unknown>', GPU has fallen off the bus.\n",
+    "kernel log as an error": "pcieport 0000:00:01.1: AER: Correctable error message received from 0000:03:00.0\n",
     "kernel log as a stuck task": "INFO: task nvidia-smi:4242 blocked for more than 120 seconds.\n"
                                   "      Not tainted 6.12.1 #1\n",
-    "kernel log as a fault": "nvidia 0000:06:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1b address=0xe000]\n",
+    "kernel log as a fault": "nvidia 0000:03:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1b address=0xe000]\n",
     "kernel log as a word": "PCI: Unknown option `noacs'\n",
 }
 DIVIDERS = ("", "\n", "\n\n", "=== dmesg ===\n", "-- the next one --\n", "dmesg:\n", "sudo dmesg\n", "+ sudo dmesg\n")
@@ -79,8 +79,8 @@ def test_an_xid_behind_other_outputs_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", [
-    "then we got pcieport 0000:00:01.1: AER: Correctable error message received from 0000:06:00.0\n",
-    "a forum says that NVRM: Xid (PCI:0000:06:00): 79, GPU has fallen off the bus. means a bad riser\n",
+    "then we got pcieport 0000:00:01.1: AER: Correctable error message received from 0000:03:00.0\n",
+    "a forum says that NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus. means a bad riser\n",
     "    INFO: task nvidia-smi:4242 blocked for more than 120 seconds.\n"])
 def test_a_message_that_somebody_quotes_is_no_log(said: str) -> None:
     assert list(parts(TOPO + said)) == [("", TOPO + said)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
+from .boards_elsewhere import boards_elsewhere, other_models
 from .cmdline import apart, from_log
 from .differing import differing
 from .driver_and_boards import linked_without_nvlink, other_boards, other_devices, other_driver
@@ -53,11 +54,13 @@ def synthesise(texts: Texts) -> str | None:
     elif problem:
         return problem
     problem = (contradiction(texts) or differing(texts) or elsewhere(texts, devices) or other_driver(texts)
-               or other_boards(texts, devices) or other_devices(texts, devices)
+               or other_boards(texts, devices) or other_devices(texts, devices) or boards_elsewhere(texts, devices)
                or linked_without_nvlink(texts, devices))
     if problem:
         return problem
     smi = _smi(texts)
+    if problem := other_models(smi, devices):
+        return problem
     for gpu in (gpu for part in smi for gpu in part.gpus):
         target = devices.get(gpu.bdf)
         if target is not None and gpu.ids and target.device is None:
