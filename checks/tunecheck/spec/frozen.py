@@ -254,19 +254,16 @@ def load_frozen(source: str | Path | bytes) -> Frozen:
         raise SpecError([f"{where}: is not JSON ({error}); {_AGAIN}"], Flaw.NOT_JSON) from error
     except RecursionError:
         raise SpecError([f"{where}: {_DEEP}; {_AGAIN}"], Flaw.TOO_DEEP) from None
-    by_host = _by_host(data)
-    if len(by_host) == 1:
+    if len(by_host := _by_host(data)) == 1:
         [data] = by_host.values()
     if not isinstance(data, dict) or "schema" not in data:
-        raise SpecError([f"{where}: is JSON, but not a spec of tunecheck ({_lacks(data)}); {_AGAIN}"],
-                        Flaw.OTHER_KIND)
+        raise SpecError([f"{where}: is JSON, and no spec of tunecheck ({_lacks(data)}); {_AGAIN}"], Flaw.OTHER_KIND)
     if data["schema"] != SCHEMA:
         raise SpecError([f"{where}: states the schema {str(data['schema'])[:60]!r}, this tunecheck reads {SCHEMA!r}; "
                          f"{_AGAIN}"], Flaw.OTHER_SCHEMA)
     host, profile, sources = data.get("host"), data.get("profile"), data.get("sources")
     if not isinstance(host, str) or not isinstance(profile, str) or not _texts(sources):
-        raise SpecError([f"{where}: host, profile or sources is missing or of the wrong type; {_AGAIN}"],
-                        Flaw.WRONG_TYPE)
+        raise SpecError([f"{where}: host, profile or sources is missing or of a wrong type; {_AGAIN}"], Flaw.WRONG_TYPE)
     try:
         frozen = Frozen(host=host, profile=profile, spec=from_plain(data.get("spec") or {}), sources=sources)
         digest = frozen.digest

@@ -111,7 +111,7 @@ def test_only_a_trial_needs_a_spec(tmp_path: Path) -> None:
     (("topo", "--json", "/proc/self/mem/x.json"), "/proc/self/mem/x.json: "),
     (("topo", "--json", "x" * 5000), "File name too long"),
     (("topo", "--from", "x", "--record", "y"), "--(from|record) .*--(from|record) "),
-    (("host", "--spec", "/nonexistent"), "/nonexistent: .*No such file"),
+    (("host", "--spec", "/nonexistent"), "/nonexistent: does not exist"),
     (("explain", "acs-redirct"), r" acs-redirect\b"),
     (("explain", "acs-r"), r" acs-redirect\?"),
     (("explain", "redirect"), r" acs-redirect\?"),

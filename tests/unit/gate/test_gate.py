@@ -337,7 +337,7 @@ def test_without_root_the_command_that_may_write_the_pass_is_named(
 @pytest.mark.parametrize(("argv", "says"), [
     (["gate", "--max-age", "15x"], r"--max-age 15x: .*\b90s\b.*\b20m\b.*\b2h\b"),
     (["preflight", "--pass", "--from", "x.tar.zst"], r"--pass\b"),
-    (["gate", "--recipe", "/none"], f"/none: .*{os.strerror(errno.ENOENT)}"),
+    (["gate", "--recipe", "/none"], "/none: does not exist"),
 ])
 def test_bad_usage(argv: list[str], says: str) -> None:
     done = CliRunner().invoke(cli, argv)

@@ -133,7 +133,7 @@ def test_keys(tmp_path: Path) -> None:
     (("--base", "http://127.0.0.1:9", "--html", "/nonexistent/a.html"), 2, r"/nonexistent/a\.html: .*/nonexistent "),
     (("--base", "http://127.0.0.1:9", "--html", "-", "--json"), 2, "--(html|json) .*--(html|json) "),
     (("--judge", "x.json", "--judge", "y.json", "--html", "a.html"), 2, "--html: "),
-    (("--recipe", "/nonexistent.json"), 2, r"/nonexistent\.json: .*No such file"),
+    (("--recipe", "/nonexistent.json"), 2, r"/nonexistent\.json: does not exist"),
     (("--judge", "/nonexistent.json"), 2, r"/nonexistent\.json: .*No such file"),
 ])
 def test_bad_usage_is_one_sentence(args: tuple[str, ...], code: int, says: str) -> None:
