@@ -66,10 +66,11 @@ def compared_with(store: Store, audit: AuditHead, options: JudgeOptions,
                   also: Collection[int] = ()) -> AuditHead | None:
     """``also``: audits of the hosts that this one did not ask, and the report has all the same."""
     if options.number is not None:
+        earlier = store.audit(options.number)
         if options.number >= audit.id:
             raise UsageError(f"audit #{options.number} is not before #{audit.id}: nothing can have changed since",
                              Misuse.NO_SUCH)
-        return store.audit(options.number)
+        return earlier
     if isinstance(options.since, float):
         begin = options.since
         older = [head for head in store.audits() if head.id < audit.id and head.finished is not None]

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tunecheck.cli.main import cli
+from tunecheck.errors import UsageError
 from tunecheck.report.style import Style
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.focus import focus
@@ -19,6 +20,7 @@ from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import interval
+from tunecheck_fleet.store import open_store
 from tunecheck_fleet.store.store import Store
 
 _DAY, _NIGHTS = 86_400.0, 4
@@ -143,3 +145,14 @@ def test_a_fact_that_could_not_be_read_before_is_told_so_in_its_history(tmp_path
         done = CliRunner().invoke(cli, [*verb, "--store", place])
         assert done.exit_code == 0 and done.output.count("could not be told until") == told, done.output
         assert ("first heard" in done.output) == bool(heard)
+
+
+@pytest.mark.parametrize(("since", "said"), [(2, "not before #2"), (3, "there is no audit #3")])
+def test_an_audit_that_nothing_can_have_followed_is_named_as_what_it_is(tmp_path: Path, since: int, said: str) -> None:
+    with open_store(str(tmp_path / "fleet.db"), catalogue=1) as store:
+        for _ in range(2):
+            head = store.begin("folder", [("h1", "g")])
+            store.put(head.id, Seen("h1", "g", "ok", key="k", known={"smt": "on"}))
+            store.finish(head.id)
+        with pytest.raises(UsageError, match=said):
+            report(store, None, JudgeOptions(since=since))
