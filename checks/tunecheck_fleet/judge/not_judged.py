@@ -9,6 +9,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from tunecheck.rules.index import BY_ID
 
 from ..fleet_report import Cause, HostRow
+from ..own_command import own_command
 
 __all__ = ["meaning", "not_judged"]
 
@@ -16,8 +17,7 @@ __all__ = ["meaning", "not_judged"]
 _VERB = "preflight"
 _UNTOLD = "its last snapshot holds nothing of it"
 _NO_SPEC = "the host is judged without a specification, and nothing else asks for this"
-_GIVE_SPEC = ("name a specification for the host (box_spec in the inventory) and audit with it: tunecheck audit -i "
-              "INVENTORY")
+_GIVE_SPEC = "name a specification for the host (box_spec in the inventory) and audit with it: "
 
 
 def meaning(check: str, code: str) -> str:
@@ -47,7 +47,7 @@ def _why(check: str, row: HostRow) -> tuple[str, str] | None:
         return f"no audit runs it; on the host: tunecheck {known.verbs[0]}", ""
     if check in row.skipped:
         if row.skipped[check] == NOT_DECLARED and not row.specified:
-            return _NO_SPEC, _GIVE_SPEC
+            return _NO_SPEC, _GIVE_SPEC + own_command("audit -i INVENTORY")
         return meaning(check, row.skipped[check]), ""
     if check in row.dark:
         why, remedy = row.dark[check]

@@ -12,6 +12,7 @@ from tests.unit.checks.measurements import measured
 from tests.unit.checks.test_cases import CASES, check_of, read
 from tests.unit.facts.trees import full
 
+from tunecheck.facts.kernel.boot import Loader
 from tunecheck.facts.snapshot import gather
 from tunecheck.host import Completed
 from tunecheck.host.prefetch import CPU
@@ -60,6 +61,10 @@ def test_topo_and_preflight_say_the_same_of_a_guest(machine: str, gpus: bool, fl
                                                if found.reads[f"/sys/bus/pci/devices/{name}/vendor"] != b"0x10de\n"]
     full(found)
     found.runs[CPU] = Completed(CPU, 0, f"vendor_id\t: x\nflags\t\t: fpu {'hypervisor ' * flag}lahf_lm\n", "")
+    # `topo` reads no boot loader either, by which the other names the file to edit.
+    assert gather(found.host(), None, True).host.boot.loader is Loader.GRUB
+    del found.reads["/boot/grub/grub.cfg"]
+    found.gone("read", "/boot/grub/grub.cfg", reason="no permission")
     judged = {verb: {(each.id, each.subject): each for each in judge(Case(gather(found.host(), None, verb != "topo")),
                                                                      verb)
                      if each.id != "measured-pass"}      # which only preflight reads

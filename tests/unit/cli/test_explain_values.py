@@ -21,7 +21,7 @@ from tunecheck.report.words.watch_reasons import REASONS
 from tunecheck.rules.index import CHECKS
 
 #: Their words are verdicts, layers and relations, which have pages of their own, and names of documents.
-_OWN_PAGES = ("outcome", "was", "layer", "relation")
+_OWN_PAGES = ("outcome", "was", "now", "layer", "relation")
 _SINGULAR = {"kinds": "kind", "witnesses": "witness"}
 
 

@@ -44,6 +44,14 @@ _ABSENCE: Mapping[str, str] = {
     "log-too-short": "The kernel log begins after what is asked of it.",
     "other": "It was stored as text, by a version without codes, in words that are not known.",
 }
+_LOADERS = {
+    "grub": "GRUB with update-grub, as on Debian and Ubuntu.",
+    "grubby": "GRUB with entries that grubby edits, as on Enterprise Linux.",
+    "systemd-boot": "systemd-boot, whose entries kernel-install makes.",
+    "proxmox-boot": "systemd-boot, whose entries proxmox-boot-tool makes.",
+    "proxmox-grub": "GRUB that reads what proxmox-boot-tool makes.",
+    "not-known": "No file tells it.",
+}
 _COMMANDS_PLACE = {
     "box": "In a shell on the machine that was looked at.",
     "control": "On the control node, in a checkout with the inventory.",
@@ -85,6 +93,7 @@ _WITNESSES = {
 #: Field, as documents and their kinds have it -> value -> what it means.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "`absence`, why a value is not known": _ABSENCE,
+    "`loader`, what booted the machine": _LOADERS,
     "`where` of a remedy, where it is carried out": _COMMANDS_PLACE,
     "`code` of a reason of `tunecheck watch`": REASONS,
     "`state` of what is served (`tunecheck watch`)": {

@@ -67,7 +67,7 @@ def _without(case: Case, found: Sequence[Conflict], declared: tuple[str, ...], r
     whole = rivals if all(rival in running for rival in rivals) else []
     named = " and ".join(part for part in (", ".join(rivals[:-1]), rivals[-1]) if part)
     parts = (*typed("remove {words} from the boot configuration that sets " + ("it" if len(rivals) == 1 else "them") +
-                    f" (look in {sources(case)})", words=named),
+                    " (look in {sources})", words=named, sources=sources(case)),
              *boot_remedies.written(case, [], whole, reboot=False))
     play = case.play("cmdline", True) if missing(declared, running) else None
     return Remedy.of(*parts, *((", then ", *play.parts) if play is not None else (", then reboot",)),

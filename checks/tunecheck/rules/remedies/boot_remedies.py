@@ -30,8 +30,8 @@ def lacking(case: Case) -> list[str]:
 
 def add(case: Case, words: Sequence[str]) -> Remedy:
     """Return how to put the words on the command line, as the specification has them."""
-    return Remedy.of(*typed(f"put {{words}} into {place(case)}", words=" ".join(words)), *written(case, words),
-                     needs_reboot=True)
+    return Remedy.of(*typed("put {words} into {place}", words=" ".join(words), place=place(case)),
+                     *written(case, words), needs_reboot=True)
 
 
 def commit(case: Case, tag: str) -> Remedy:
@@ -44,13 +44,13 @@ def commit(case: Case, tag: str) -> Remedy:
 
 def keep(case: Case, word: str) -> Remedy:
     """Return how to keep the word, which runs now, for the next boots."""
-    return Remedy.of(*typed(f"if {{word}} is wanted, put it into {place(case)}", word=word),
+    return Remedy.of(*typed("if {word} is wanted, put it into {place}", word=word, place=place(case)),
                      *written(case, [word], reboot=False))
 
 
 def remove(case: Case, words: Sequence[str]) -> Remedy:
     """Return how to take the words off the command line, whoever put them there."""
-    return Remedy.of(*typed(f"take {{words}} out of {place(case)}", words=" ".join(words)),
+    return Remedy.of(*typed("take {words} out of {place}", words=" ".join(words), place=place(case)),
                      *written(case, [], words), needs_reboot=True)
 
 

@@ -36,9 +36,9 @@ def sources(case: Case) -> str:
 
 
 def taken(case: Case, put: Sequence[str], away: Sequence[str]) -> tuple[str | Command, ...]:
-    """Return what follows the edit in the place() in a sentence: " and run: ...". ``put`` and ``away`` are the edited
-    words: grubby edits and writes in one step (grubby(8), --args and --remove-args). Where one of them needs quoting in
-    a shell, no such command is given."""
+    """Return what follows the edit in the place() in a sentence, with the command to type. ``put`` and ``away`` are the
+    edited words: grubby edits and writes in one step (grubby(8), --args and --remove-args). Where one of them needs
+    quoting in a shell, no such command is given."""
     loader = _loader(case)
     words = [*put, *away]
     grubby: tuple[Command, ...] = ()
