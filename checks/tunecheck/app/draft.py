@@ -12,6 +12,7 @@ from ..parsers.pci.topology import RELATIONS, within
 from .draft_counts import COUNT, counted
 
 if TYPE_CHECKING:
+    from ..facts.kernel.boot import Boot
     from ..facts.pci.topology import Topology
     from ..facts.snapshot import HostFacts, Snapshot
 
@@ -228,9 +229,7 @@ def _observations(snapshot: Snapshot) -> list[str]:
         return lines
     kernel = host.kernel.release.value or ""
     lines.append(f"kernel: {plain(kernel) or 'not known'}")
-    loader = host.boot.generated
-    why = plain((loader.reason or "").partition(";")[0])
-    lines.append(f"boot loader: {_loader(loader.source) if loader.known else f'not known ({why})'}")
+    lines.append(f"boot loader: {_loader(host.boot)}")
     if host.driver.version.value:
         lines.append(f"driver: {plain(host.driver.version.value)}"
                     + (f", {host.driver.flavour.value} modules" if host.driver.flavour.value else ""))
@@ -255,10 +254,14 @@ def _gpus(snapshot: Snapshot) -> str:
     return f"GPUs: {tree}; {source} names {count}{shown or ', but not which boards'}: add sudo lspci -nnvvv"
 
 
-def _loader(source: str) -> str:
-    if source.startswith("/etc/kernel/"):
-        return "proxmox-boot-tool"
-    return "GRUB" if "grub" in source else "boot loader entries (Enterprise Linux, or systemd-boot)"
+def _loader(boot: Boot) -> str:
+    from ..facts.kernel.boot import Loader
+
+    words = {Loader.GRUB: "GRUB", Loader.GRUBBY: "GRUB with entries (grubby)", Loader.SYSTEMD_BOOT: "systemd-boot",
+             Loader.PROXMOX_BOOT: "systemd-boot with proxmox-boot-tool",
+             Loader.PROXMOX_GRUB: "GRUB with proxmox-boot-tool, which site.yml does not drive"}
+    why = plain((boot.generated.reason or "it is not in this snapshot").partition(";")[0])
+    return words.get(boot.loader, f"not known ({why})")
 
 
 def _engines(host: HostFacts) -> str:

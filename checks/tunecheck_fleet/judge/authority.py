@@ -39,15 +39,16 @@ def about(check: str, subject: str, fact: str) -> bool:
     one = _literal(_word(subject)) if subject and "*" not in subject else "*"
     for pattern in _patterns(check, subject):
         named = pattern.replace("{subject}", one)
-        # A pattern of a whole family ("pcie.*") holds a smaller one, too.
-        if fnmatchcase(fact + "x", named) or named.startswith(fact) if fact.endswith(".") else fnmatchcase(fact, named):
+        # A family is below the name, or a pattern of a whole family ("pcie.*") holds a smaller one.
+        if named.startswith(fact) or fnmatchcase(f"{fact}x", named) if fact.endswith(".") else fnmatchcase(fact, named):
             return True
     return False
 
 
 def checks_of(fact: str) -> list[str]:
-    """The checks that may judge this fact, beside others: a decision about what they say names them."""
-    return sorted(check for check in JUDGED if about(check, "", fact))
+    """The checks that judge this fact together with others: a decision about what they say names the check. Of a check
+    that judges no other either name will do."""
+    return sorted(check for check in JUDGED if not judges_one(check, "") and about(check, "", fact))
 
 
 def judging(check: str, facts: Iterable[str]) -> list[str]:

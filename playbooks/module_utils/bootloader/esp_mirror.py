@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 
 from ansible.module_utils.box_io import read_text
+from ansible.module_utils.tunecheck.parsers.kernel import proxmox_boot
 
 from . import efi
 from .base import SYSTEM_PATH, BootloaderError
@@ -16,20 +16,18 @@ from .why import Why
 
 __all__ = ["LIST", "kept", "mounted"]
 
-#: A line for each partition, its file system's UUID; `proxmox-boot-tool init` adds it.
-LIST = "/etc/kernel/proxmox-boot-uuids"
+LIST = proxmox_boot.LIST
 _DEVICES = "/dev/disk/by-uuid/"
 _PARTITIONS = "/dev/disk/by-partuuid/"
 _POINTS = "/run/tunecheck/espmounts/"
 #: The partition from which systemd-boot was started, of the Boot Loader Interface.
 _BOOTED = "LoaderDevicePartUUID"
-_UUID = re.compile(r"[0-9a-fA-F]{4}-[0-9a-fA-F]{4}")
 _CLONE_NEWNS = 0x00020000
 
 
 def kept():
     """Return the UUIDs that the tool has on its list; none where this box does not use it."""
-    return [line.strip() for line in read_text(LIST).splitlines() if _UUID.fullmatch(line.strip())]
+    return proxmox_boot.kept(read_text(LIST))
 
 
 def mounted(module):

@@ -7,7 +7,7 @@ the next refresh writes the same."""
 
 from __future__ import annotations
 
-from ansible.module_utils.tunecheck.parsers.kernel import bls
+from ansible.module_utils.tunecheck.parsers.kernel import bls, proxmox_boot
 
 from . import esp_mirror
 from .base import BootloaderError, Staged
@@ -40,8 +40,7 @@ class ProxmoxBoot(SystemdBoot):
                         % (why, esp_mirror.LIST))
 
     def _line_of(self, text):
-        # The tool reads the first line and nothing else, a comment's sign included.
-        return text.partition("\n")[0].strip()
+        return proxmox_boot.line(text)
 
     def _edited_line(self, text, before, tokens):
         first, end, rest = text.partition("\n")

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.unit.facts.trees import Machine, full
 
-from tunecheck.facts.kernel.boot import boot
+from tunecheck.facts.kernel.boot import Loader, boot
 from tunecheck.model.absence import Absence
 from tunecheck.parsers.kernel import trial
 
@@ -94,6 +94,23 @@ def test_proxmox_boots_the_written_line_where_this_boot_ran_it() -> None:
     for line, boots in (("root=ZFS=rpool boot=zfs", ran), ("root=ZFS=rpool boot=zfs iommu=pt", trial_of_it + " x")):
         found = boot(_proxmox(line, boots).host(), "6.8.12-10-pve")
         assert found.generated.absence is Absence.NOT_DERIVABLE and found.configured.value == tuple(line.split())
+
+
+def test_a_list_without_a_partition_is_none_of_proxmox() -> None:
+    machine = _proxmox("root=ZFS=rpool", "root=ZFS=rpool")
+    machine.file("/etc/kernel/proxmox-boot-uuids", "not a number\n")
+    machine.gone("read", "/boot/grub2/grubenv").gone("list", "/boot/loader/entries", "/boot/efi/loader/entries")
+    machine.lists["/efi/loader/entries"] = ["m-6.12.1.conf"]
+    machine.file("/efi/loader/entries/m-6.12.1.conf", "options root=ZFS=rpool\n")
+    found = boot(machine.host(), "6.12.1")
+    assert found.loader is Loader.SYSTEMD_BOOT and found.generated.value == ("root=ZFS=rpool",)
+
+
+def test_what_this_boot_ran_has_to_be_read() -> None:
+    machine = _proxmox("root=ZFS=rpool", "root=ZFS=rpool")
+    del machine.reads["/proc/cmdline"]
+    found = boot(machine.gone("read", "/proc/cmdline", reason="no permission").host(), "6.8.12-10-pve")
+    assert found.generated.absence is Absence.NO_PERMISSION
 
 
 def test_proxmox_with_grub_tells_no_line_and_no_line_of_another_grub_cfg() -> None:

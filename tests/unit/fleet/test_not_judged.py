@@ -21,6 +21,7 @@ from tunecheck.rules.index import BY_ID
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, exit_code, outcome, report
 from tunecheck_fleet.judge.authority import HAPPENING, JUDGED, judged
+from tunecheck_fleet.judge.waivers import judged_by
 from tunecheck_fleet.model import Answer, Problem, Seen
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import kind
@@ -127,6 +128,13 @@ def test_a_host_is_judged_with_the_specification_of_the_inventory(store: Store) 
     for check in BY_ID:
         for cause in focus(report(store), None, check).causes:
             assert "without a specification" not in cause.text, check
+
+
+@pytest.mark.parametrize(("fact", "said"), [
+    ("pcie.width", "link-width judges pcie.width, so name the check"), ("kernel.clocksource", ""), ("link-width", "")])
+def test_a_waiver_names_the_check_that_judges_its_fact_with_others(fact: str, said: str) -> None:
+    """Where a check judges one fact alone either name will do, and a check's own name is right."""
+    assert judged_by(fact) == said
 
 
 def test_a_box_that_was_mended_first_is_not_compared_with_those_that_are_not(store: Store) -> None:

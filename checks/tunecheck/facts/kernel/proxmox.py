@@ -9,15 +9,14 @@ operator added and of the running one.
 from __future__ import annotations
 
 from ...host import Host, Unreadable
-from ...model.fact import Absence, Fact, absent, known
+from ...model.fact import Absence, Fact, absent, absent_as, known, parsed
 from ...parsers.kernel.cmdline import tokenize, without_trial
+from ...parsers.kernel.proxmox_boot import CMDLINE, LIST, kept, line
 from ...util.host_names import natural
 from ..file_text import text
 
-__all__ = ["LIST", "in_use", "next_line", "next_release", "written_line"]
+__all__ = ["in_use", "next_line", "next_release", "written_line"]
 
-LIST = "/etc/kernel/proxmox-boot-uuids"
-_LINE = "/etc/kernel/cmdline"
 _RUNNING = "/proc/cmdline"
 #: Of the next boot alone, and of all.
 _PINS = ("/etc/kernel/next-boot-pin", "/etc/kernel/proxmox-boot-pin")
@@ -30,15 +29,12 @@ _UNSEEN = "the boot entries are on partitions that proxmox-boot-tool alone mount
 def in_use(host: Host) -> bool:
     """Return whether the tool keeps this host's boot partitions. Neither a grub.cfg in /boot nor entries there boot it
     then."""
-    return bool((text(host, LIST).value or "").strip())
+    return bool(kept(text(host, LIST).value or ""))
 
 
 def written_line(host: Host) -> Fact[tuple[str, ...]]:
     """Return the command line that the tool's next refresh gives every entry."""
-    found = text(host, _LINE)
-    if found.value is None:
-        return absent(_LINE, found.reason or Absence.NOT_READ)
-    return known(tuple(tokenize(found.value.partition("\n")[0])), _LINE)
+    return parsed(text(host, CMDLINE), lambda found: tuple(tokenize(line(found))))
 
 
 def next_line(host: Host, by_systemd_boot: bool) -> Fact[tuple[str, ...]]:
@@ -47,14 +43,14 @@ def next_line(host: Host, by_systemd_boot: bool) -> Fact[tuple[str, ...]]:
     if not by_systemd_boot:
         return absent(LIST, Absence.NOT_DERIVABLE.because(_UNSEEN))
     written, running = written_line(host), text(host, _RUNNING)
-    if written.value is None:
-        return absent(_LINE, written.reason or Absence.NOT_READ)
-    ran = [word for word in without_trial(tokenize(running.value or ""))
+    if written.value is None or running.value is None:
+        return absent_as(running) if running.value is None else written
+    ran = [word for word in without_trial(tokenize(running.value))
            if not word.startswith(("initrd=", "BOOT_IMAGE="))]
     if tuple(ran) != written.value:
-        return absent(_LINE, Absence.NOT_DERIVABLE.because(
-            f"{_UNSEEN}, and {_LINE} is not what this boot ran; run sudo proxmox-boot-tool refresh, then reboot"))
-    return known(written.value, f"{_LINE}, as this boot ran it")
+        return absent(CMDLINE, Absence.NOT_DERIVABLE.because(
+            f"{_UNSEEN}, and {CMDLINE} is not what this boot ran; run sudo proxmox-boot-tool refresh, then reboot"))
+    return known(written.value, f"{CMDLINE}, as this boot ran it")
 
 
 def next_release(host: Host, running: str) -> Fact[str]:
