@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import ipaddress
 import os
 import select
@@ -169,6 +170,7 @@ def _line(door: socket.socket, words: bytes, until: float) -> bytes | None:
     came."""
     found = b""
     try:
+        door.settimeout(1.0)
         door.sendall(words)
         while b"\n" not in found and len(found) < 4096:
             door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
@@ -182,32 +184,33 @@ def _line(door: socket.socket, words: bytes, until: float) -> bytes | None:
 
 
 def _greeted(place: tuple[str, int], until: float) -> tuple[list[socket.socket], bool]:
-    """Return the connections at which a process answered the greeting, and whether anybody listens there at all."""
+    """Return the connections at which a process answered the greeting, and whether anybody may listen there: no
+    connection was refused. A process that is stopped accepts none, and where its queue is full the kernel drops what
+    comes: that is no refusal, and the others of its job may have room."""
     family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-    doors, listens, poller = {}, False, select.poll()
+    doors, poller, refused = dict[int, socket.socket](), select.poll(), False
     for _ in range(_DOORS):
         door = socket.socket(family, socket.SOCK_STREAM)
-        door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
-        with contextlib.suppress(OSError):
-            door.connect(place)
-            listens = True
-            door.sendall(_GREETING)
-            poller.register(door, select.POLLIN)
+        door.setblocking(False)
+        if door.connect_ex(place) in (0, errno.EINPROGRESS):
+            poller.register(door, select.POLLOUT)
             doors[door.fileno()] = door
-            continue
-        door.close()
-        break
-    kept: list[socket.socket] = []
+        else:
+            refused = True
+            door.close()
+    kept, greeted = list[socket.socket](), set[int]()
     end = min(until, time.monotonic() + _GREET)
     while doors and (left := end - time.monotonic()) > 0:
         for number, _ in poller.poll(left * 1000):
-            door = doors.pop(number)
+            door = doors[number]
+            if number not in greeted and _greets(door):
+                greeted.add(number)
+                poller.modify(number, select.POLLIN)
+                continue
+            refused = refused or number not in greeted
             poller.unregister(number)
-            try:
-                greeting = door.recv(4096)
-            except OSError:
-                greeting = b""
-            if greeting.startswith(b"SERVER PROTOCOL"):
+            del doors[number]
+            if number in greeted and _is_greeting(door):
                 # The others of its job have nothing to add, and another's come as soon.
                 end = min(end, time.monotonic() + _GREET / 5)
                 kept.append(door)
@@ -215,7 +218,20 @@ def _greeted(place: tuple[str, int], until: float) -> tuple[list[socket.socket],
                 door.close()
     for door in doors.values():
         door.close()
-    return kept, listens
+    return kept, bool(greeted) or not refused
+
+
+def _greets(door: socket.socket) -> bool:
+    """Send the greeting as the connection stands. False: it was refused."""
+    with contextlib.suppress(OSError):
+        return not door.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) and door.send(_GREETING) == len(_GREETING)
+    return False
+
+
+def _is_greeting(door: socket.socket) -> bool:
+    with contextlib.suppress(OSError):
+        return door.recv(4096).startswith(b"SERVER PROTOCOL")
+    return False
 
 
 def _is_of(door: socket.socket, pids: Sequence[int]) -> bool:

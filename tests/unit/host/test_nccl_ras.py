@@ -95,6 +95,26 @@ def test_a_process_that_is_stopped_gets_some_of_the_connections_and_no_question(
             assert _asked(port).whole
 
 
+def test_a_process_that_is_stopped_has_room_for_no_more_connections() -> None:
+    """Whoever asks again and again fills the queue of such a process, and then the kernel drops what comes there."""
+    with job("well", "well") as (port, running):
+        running[1].send_signal(signal.SIGSTOP)
+        kept = list[socket.socket]()
+        while len(kept) < 300:
+            kept.append(socket.socket())
+            kept[-1].setblocking(False)
+            kept[-1].connect_ex(("127.0.0.1", port))
+        for each in kept:
+            each.close()
+        for _ in range(4):
+            assert _asked(port).whole
+        running[0].send_signal(signal.SIGSTOP)
+        with pytest.raises(Unreadable) as told:
+            for _ in range(12):
+                _asked(port, deadline=3.0)
+        assert told.value.absence is Absence.TIMED_OUT
+
+
 def test_nobody_answers_in_time() -> None:
     with job("mute", "mute") as (port, _):
         begun = time.monotonic()
