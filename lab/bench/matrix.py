@@ -7,8 +7,9 @@ One VM for each cell, one at a time, with QEMU's hardware watchdog. In each colu
 another way, and the box must be reachable again on a configuration that a boot has proven, with nobody's hand: ssh
 answers, the command line is a proven one, and what the default entry boots has the digests that it had. The seconds are
 from the play's request to reboot until then. Where a trial cannot be had, every play is refused before it writes.
---json is written after every column; --resume leaves out what FILE has. --until (UTC): no column begins later. A line
-for each column, then the table of docs/boot-matrix.md. Needs root. Exit code 1 where a column missed its promise."""
+--json is written after every column; --resume leaves out what FILE has. --until (the next HH:MM, UTC): no column begins
+later. A line for each column, then the table of docs/boot-matrix.md. Needs root. Exit code 1 where a column missed its
+promise."""
 
 from __future__ import annotations
 
@@ -63,6 +64,13 @@ def _with_needs(wanted: list[str]) -> list[str]:
     return [name for name in columns.COLUMNS if name in wanted or name in more]
 
 
+def _next(moment: datetime.time) -> datetime.datetime:
+    """When the clock shows this next, also where that is behind midnight."""
+    now = datetime.datetime.now(datetime.UTC)
+    then = datetime.datetime.combine(now.date(), moment, datetime.UTC)
+    return then if then > now else then + datetime.timedelta(days=1)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", default=",".join(cells.CELLS))
@@ -81,9 +89,10 @@ def main() -> int:
     if given.resume and given.json.exists():
         document = json.loads(given.json.read_text())
     missed = False
+    end = _next(given.until) if given.until else None
 
     def late() -> bool:
-        return given.until is not None and datetime.datetime.now(datetime.UTC).time() >= given.until
+        return end is not None and datetime.datetime.now(datetime.UTC) >= end
 
     try:
         for name in chosen:
