@@ -9,6 +9,7 @@ from typing import Any
 from tests.lab import grub_cell
 
 from .faults import FAULTS, play_fault
+from .power_cuts import PHASES, play_cuts
 from .seen import Bench, MissedError, Play
 
 __all__ = ["COLUMNS", "Column", "run"]
@@ -74,6 +75,11 @@ def _rollback(bench: Bench) -> dict[str, Any]:
     return {"outcome": "byte for byte"}
 
 
+def _cuts(name: str) -> Column:
+    phase = PHASES[name]
+    return Column(f"power cut {phase.what}, at {len(phase.points)} points", lambda bench: play_cuts(bench, name))
+
+
 def _fault(name: str) -> Column:
     return Column(FAULTS[name].what, lambda bench: play_fault(bench, name))
 
@@ -83,6 +89,7 @@ COLUMNS = {
     "good-trial": Column("good trial commits", _good_trial),
     "second-run": Column("site.yml again", _second_run, needs="good-trial"),
     **{name: _fault(name) for name in FAULTS},
+    **{name: _cuts(name) for name in PHASES},
     "rollback": Column("rollback", _rollback, needs="good-trial"),
 }
 
