@@ -61,8 +61,8 @@ def asked_for(words: Sequence[str]) -> list[str]:
     between them: the longest name that begins at a word counts. ``Xid 79, 154`` asks for both Xids, and a pasted line
     of a log for its own."""
     whole = " ".join(" ".join(words).split())
-    if len(whole) > _LONGEST or told(whole):
-        return [whole]      # "one way", "ghost latch"
+    if len(whole) > _LONGEST or told(whole) or whole.upper() in EVENT_WORDS:
+        return [whole]      # "one way", "ghost latch", "GPU lost"
     found: list[str] = []
     left = [each for each in _BETWEEN.split(whole) if each]
     while left:
