@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .command_line import NAMES as COMMAND_LINE
+from .command_line import command_line
 from .driver_words import DRIVER_WORDS, MEMORY_WORDS, NVML_ERRORS, by_pattern
 from .fleet_words import EVENT_WORDS, FLEET_WORDS, event_name
 from .machine_words import MACHINE_WORDS, counted_word
@@ -204,7 +206,8 @@ _TERMS: dict[str, tuple[str, str, str]] = {
 _SOURCES = (_TERMS, PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS, DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NCCL_WORDS,
             NVML_ERRORS, MACHINE_WORDS, FLEET_WORDS)
 #: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
-NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), *_LETTERS, "NV#", "Xid N")
+NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), COMMAND_LINE[0], *_LETTERS, "NV#",
+         "Xid N")
 
 
 def term(name: str) -> str | None:
@@ -219,6 +222,8 @@ def term(name: str) -> str | None:
         return _page(f"SXid {number[1]}", *_TERMS["SXid"])
     if upper in _RECOVERY:
         return _recovery(name, _RECOVERY[upper])
+    if upper in COMMAND_LINE:
+        return command_line(name)
     if upper in _LETTERS:
         return _letter(upper)
     if number := _NVLINK.fullmatch(upper):
