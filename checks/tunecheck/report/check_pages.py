@@ -13,6 +13,7 @@ from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
 from .sentences import check_of_sentence
+from .words.command_line import LINK, by_loader
 from .words.document_words import told
 from .words.fleet_words import EVENT_WORDS
 from .words.terms import NAMES, numbered, term
@@ -61,8 +62,8 @@ def asked_for(words: Sequence[str]) -> list[str]:
     between them: the longest name that begins at a word counts. ``Xid 79, 154`` asks for both Xids, and a pasted line
     of a log for its own."""
     whole = " ".join(" ".join(words).split())
-    if len(whole) > _LONGEST or told(whole):
-        return [whole]      # "one way", "ghost latch"
+    if len(whole) > _LONGEST or told(whole) or whole.upper() in EVENT_WORDS:
+        return [whole]      # "one way", "ghost latch", "GPU lost"
     found: list[str] = []
     left = [each for each in _BETWEEN.split(whole) if each]
     while left:
@@ -130,7 +131,8 @@ def page(check: str) -> str:
         raise UsageError(f"no check or word is called {check!r}; {hint}", Misuse.NO_SUCH)
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():
-            return (folder / f"{check}.md").read_text(encoding="utf-8") + _codes(check)
+            text = (folder / f"{check}.md").read_text(encoding="utf-8")
+            return text + (f"\n{by_loader()}" if LINK in text else "") + _codes(check)
     raise UsageError(f"the page of {check} is missing from this installation; install tunecheck again",
                      Misuse.NOT_THERE)
 

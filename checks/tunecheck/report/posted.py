@@ -104,7 +104,7 @@ def refused(snapshot: Snapshot) -> list[str]:
         every = len(words) == 1
         told = [f"every pair is {word}" if every else f"{count} of {words.total()} ordered pairs are {word}"
                 for word, count in kinds]
-        where = " (of which of reads, writes, NVLink and atomics, the text does not say)" if letter == "?" else \
+        where = " (of what, the text does not say)" if letter == "?" else \
             f" for {LETTER_WORDS[letter]}"
         texts += [f"{' and '.join(told)}{where}"] if told else []
     return texts

@@ -20,18 +20,17 @@ from tunecheck.rules import judge
 
 #: Capitals, or small letters with a capital behind them: AER, SDES, BadTLP, cuMemHostAlloc.
 _WORD = re.compile(r"(?<![\w/.=-])(_?[A-Za-z]\w*[A-Z]\w*|_?[A-Z][A-Z0-9_]+)")
-#: What everybody who has a server at hand knows, and units.
-_PLAIN = {"API", "BIOS", "BIOSes", "CPU", "CPUs", "GPUs", "ID", "JSON", "OS", "PCI",
-          "GB", "GiB", "KB", "KiB", "MB", "MiB", "MHz"}
+#: What everybody who has a server at hand knows.
+_PLAIN = {"BIOSes", "ID", "JSON"}
 #: Names of makers, products and programs.
-_PRODUCTS = {"AMD", "NVIDIA", "RTX", "PRO", "GeForce", "H200", "MI300X", "PEX890xx", "PM50100", "QEMU", "SGLang",
-             "vLLM", "p2pBandwidthLatencyTest", "emptyDir"}
+_PRODUCTS = {"AMD", "NVIDIA", "RTX", "PRO", "GeForce", "H200", "MI300X", "PEX890xx", "PM50100", "SGLang", "vLLM",
+             "p2pBandwidthLatencyTest", "emptyDir"}
 #: Places to fill in, and settings with the file that they belong into beside them.
 _TYPED = {"FILE", "HOST", "GRUB_CMDLINE_LINUX_DEFAULT", "LimitMEMLOCK", "SystemMaxUse", "POWER", "PERFORMANCE"}
 #: Parts of what a program on the box logged, or of what somebody wrote on it, as it stands there.
-_QUOTED = {"DistBackendError", "EngineCore", "EngineDeadError", "NCCLUtils", "OpType", "SeqNum", "VLLM", "WorkNCCL",
-           "Worker_TP", "cuMemHostAlloc", "cuStreamSynchronize", "cublasGemmEx", "socketProgress", "MeasuredPass",
-           "RMForcP2PType", "NCCL_MIN_CHANNELS"}
+_QUOTED = {"DistBackendError", "EngineCore", "EngineDeadError", "NCCLUtils", "VLLM", "Worker_TP", "cuMemHostAlloc",
+           "cuStreamSynchronize", "cublasGemmEx", "socketProgress", "MeasuredPass", "RMForcP2PType",
+           "NCCL_MIN_CHANNELS"}
 #: VT-d is one word with a hyphen.
 _WHOLE = {"VT": "VT-d"}
 

@@ -30,6 +30,7 @@ from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.codes import NO_PAIR
 from tunecheck.rules.context import Case
+from tunecheck.rules.pcie.p2p_letters import TABLES
 from tunecheck.spec.frozen import Accelerators
 
 TOPO = "\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tPIX\tSYS\tSYS\nGPU1\tPIX\t X \tSYS\tSYS\n" \
@@ -310,3 +311,18 @@ def test_a_p2p_table_without_its_command_refuses_nothing(tmp_path: Path) -> None
     snapshot = snap(tmp_path, P2P.replace("OK", "NS"))
     found = [each for each in findings(snapshot, "p2p-capability") if each.observed == "NS"]
     assert {(each.outcome, each.code) for each in found} == {("unknown", "table-not-told")}
+
+
+@pytest.mark.parametrize("given", ["", "r", "w", "n", "rw", "rwnap"])
+@pytest.mark.parametrize("word", ["OK", "NS", "GNS", "CNS", "TNS", "DR", "U"])
+def test_a_p2p_table_without_its_command_is_asked_for_by_all_letters(tmp_path: Path, word: str, given: str) -> None:
+    """What it may be, and which tables are missing then: plain peer access needs those of reads and of writes."""
+    named = [f"$ nvidia-smi topo -p2p {letter}\n{P2P}" for letter in given]
+    found = [each for each in findings(snap(tmp_path, P2P.replace("OK", word), *named), "p2p-capability")
+             if each.evidence == ("nvidia-smi topo -p2p",)]
+    assert found
+    for each in found:
+        assert each.remedy is not None
+        for letter, what in TABLES.items():
+            assert f"{letter}: {what}" in each.remedy.text and what in each.text
+        assert [command.argv[-1] for command in each.remedy.commands] == [way for way in "rw" if way not in given]

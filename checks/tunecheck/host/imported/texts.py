@@ -107,7 +107,7 @@ class Texts:
                 self.runs[each] = text
             self.answer(kind, text)
         if asked[0][-1] == "?":
-            return "nvidia-smi topo -p2p (the text does not say whether this is -p2p r or w; put the command above it)"
+            return "nvidia-smi topo -p2p (the text does not say with which letter: put the command above it)"
         return f"nvidia-smi {matrix.kind}"
 
     @staticmethod

@@ -8,42 +8,71 @@ from ...model.finding import Finding
 from ...rules.index import BY_ID
 from ...util.at_first_use import regex
 from ..grouping import Fold
-from ..style import GOES_ON, Style, marked
+from ..style import GOES_ON, NO_BREAK, Style, marked
 from ..text_parts import finding_text
+from ..typed_commands import commands_in
 
 __all__ = ["sentence"]
 
 _BRACKETS = regex(r" \([^()]*\)")
+_ADDRESS = regex(r"(GPU\d+) [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+#: What was expected takes at most such a share of the lines.
+_SHARE = 0.4
 #: So many words behind a name say what is wrong with it.
 _TELLS = 4
 
 
 def sentence(row: Fold, style: Style, most: int) -> list[str]:
-    """Return what is wrong, in at most so many lines (0: any number). What is warned of or unknown and would end in
-    " ..." is its first clause alone, which carries the outcome, or the words of its code, where these fit: a whole
-    sentence says more than the beginning of a longer one."""
+    """Return what is wrong, in at most so many lines (0: any number). What would end in " ..." is said otherwise where
+    that fits, as a whole sentence says more than the beginning of a longer one: what fails keeps what was expected, in
+    two lines or more, and leaves out the middle; what is warned of or unknown is its first clause alone, which carries
+    the outcome, or the words of its code."""
     finding, many = row.first, len(row.findings)
-    lines = marked(finding.outcome, finding_text(row, many), style, most)
-    if finding.outcome == "fail" or not most or len(marked(finding.outcome, finding_text(row, many), style)) <= most:
+    whole = finding_text(row, many)
+    lines = marked(finding.outcome, whole, style, most)
+    if not most or len(marked(finding.outcome, whole, style)) <= most:
         return lines
     front = f"{finding.id}{f' ({many})' if many > 1 else ''}"
+    expected = whole.removeprefix(f"{front}: {row.text}")
+    if finding.outcome == "fail":
+        return (_with_expected(finding, front, row.text, expected, style, most) if most > 1 else []) or lines
     for clause in _clauses(row.text, finding.subject if many > 1 else ""):
-        said = marked(finding.outcome, f"{front}: {clause}", style)
-        if len(said) <= most:
-            return said
+        for end in dict.fromkeys((expected, "")):
+            said = marked(finding.outcome, f"{front}: {clause}{end}", style)
+            if len(said) <= most:
+                return said
     if finding.outcome != "warn":
         # What could not be read, and why, tells more than the beginning of what is not known for that.
         reason = _reason(row.text, finding)
         return marked(finding.outcome, f"{front}: {reason}", style, most) if reason else lines
     check = BY_ID.get(finding.id)
     meaning = check.codes.get(finding.code, "").rstrip(".") if check else ""
-    for subject in (f" ({finding.subject})" if finding.subject and many == 1 else "", ""):
+    subjects = [f" ({each})" for each in (finding.subject, _without_addresses(finding.subject)) if each and many == 1]
+    for subject in dict.fromkeys((*subjects, "")):
         if not meaning or (not subject and many == 1 and _names(lines, finding)):
             continue        # the words of a code alone do not say what they are about
         said = marked("warn", f"{front}: {meaning}{subject}", style)
         if len(said) <= most:
             return said
-    return lines
+    return _with_expected(finding, front, _without_addresses(row.text), expected, style, most) or lines
+
+
+def _with_expected(finding: Finding, front: str, text: str, expected: str, style: Style, most: int) -> list[str]:
+    """Return the beginning of a text that is too long, and what was expected behind it, in at most so many lines; empty
+    where that leaves too little of the text, or nothing was expected."""
+    if not expected or len(expected) > style.width * most * _SHARE:
+        return []
+    for command in commands_in(text):       # half a command must not be pasted
+        text = text.replace(command, command.replace(" ", NO_BREAK))
+    words = text[:style.width * most].split(" ")
+    for count in range(len(words), _TELLS - (most > 1), -1):
+        start = " ".join(words[:count]).replace(NO_BREAK, " ")
+        if start.count("(") > start.count(")"):
+            continue
+        said = marked(finding.outcome, f"{front}: {start.rstrip(',;:')}{GOES_ON}{expected}", style)
+        if len(said) <= most:
+            return said
+    return []
 
 
 def _names(lines: Sequence[str], finding: Finding) -> bool:
@@ -66,4 +95,10 @@ def _clauses(text: str, subject: str) -> tuple[str, ...]:
     the ``subject`` of the first, so the longest that fits is the one to take."""
     first = text.partition("; ")[0]
     bare = _BRACKETS.sub("", first)
-    return first, bare, first.removeprefix(f"{subject}: "), bare.removeprefix(f"{subject}: ")
+    of_all = (each.removeprefix(f"{subject}: ") for each in (first, bare))
+    return tuple(dict.fromkeys((first, bare, *of_all, _without_addresses(bare))))
+
+
+def _without_addresses(text: str) -> str:
+    """Return the text with the labels of GPUs alone: the tables above have their addresses."""
+    return _ADDRESS.sub(r"\1", text)

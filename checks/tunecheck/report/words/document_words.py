@@ -10,7 +10,7 @@ from ...model.acceptance_codes import CODES as ACCEPTANCE
 from ...model.acceptance_codes import OK
 from .watch_reasons import REASONS
 
-__all__ = ["FIELDS", "told"]
+__all__ = ["FIELDS", "LOADER_WORDS", "told"]
 
 #: As docs/codes.md tells them.
 _ABSENCE: Mapping[str, str] = {
@@ -44,9 +44,9 @@ _ABSENCE: Mapping[str, str] = {
     "log-too-short": "The kernel log begins after what is asked of it.",
     "other": "It was stored as text, by a version without codes, in words that are not known.",
 }
-_LOADERS = {
+LOADER_WORDS = {
     "grub": "GRUB with update-grub, as on Debian and Ubuntu.",
-    "grubby": "GRUB with entries that grubby edits, as on Enterprise Linux.",
+    "grubby": "GRUB with entries that grubby edits, as on Fedora and Enterprise Linux.",
     "systemd-boot": "systemd-boot, whose entries kernel-install makes.",
     "proxmox-boot": "systemd-boot, whose entries proxmox-boot-tool makes.",
     "proxmox-grub": "GRUB that reads what proxmox-boot-tool makes.",
@@ -93,7 +93,7 @@ _WITNESSES = {
 #: Field, as documents and their kinds have it -> value -> what it means.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "`absence`, why a value is not known": _ABSENCE,
-    "`loader`, what booted the machine": _LOADERS,
+    "`loader`, what booted the machine": LOADER_WORDS,
     "`where` of a remedy, where it is carried out": _COMMANDS_PLACE,
     "`code` of a reason of `tunecheck watch`": REASONS,
     "`state` of what is served (`tunecheck watch`)": {

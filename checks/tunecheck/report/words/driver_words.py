@@ -1,11 +1,11 @@
-"""Words of NVIDIA's driver and libraries (NVML, CUDA, NCCL) that `tunecheck explain` knows.
+"""Words of NVIDIA's driver and libraries (NVML, CUDA) that `tunecheck explain` knows.
 Word -> (in words, what to do or to know, the check to read on)."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["DRIVER_WORDS", "MEMORY_WORDS", "NCCL_LEVELS", "NVML_ERRORS", "by_pattern"]
+__all__ = ["DRIVER_WORDS", "MEMORY_WORDS", "NVML_ERRORS", "by_pattern"]
 
 _Told = tuple[str, str, str]
 _NVML = "an answer of NVML in place of a value: "
@@ -29,17 +29,6 @@ NVML_ERRORS: dict[str, _Told] = {name: (_NVML + what, more, check) for name, (wh
     "SUCCESS": ("it succeeded; of a fabric: the GPU joined without an error", "", "fabric-state"),
 }.items()}
 NVML_ERRORS["NotSupported"] = NVML_ERRORS["NOT_SUPPORTED"]
-_LEVEL = "A value of NCCL_P2P_LEVEL: how far apart two GPUs may be for NCCL to copy directly between them."
-#: NCCL's own names of how near two devices are (NCCL 2.30, src/graph/topo.h), without those of nvidia-smi topo -m.
-NCCL_LEVELS: dict[str, _Told] = {name: (f"NCCL's name of a way between two devices: {what}", _LEVEL,
-                                        "nccl-environment") for name, what in {
-    "LOC": "the device itself",
-    "NVL": "NVLink",
-    "NVB": "NVLink, over another GPU between them",
-    "C2C": "NVIDIA's link between a CPU and its GPU (NVLink-C2C)",
-    "P2C": "PCIe from a network card to the CPU, and from there NVLink-C2C to the GPU",
-    "PXN": "to a network card over another GPU that is near to it",
-}.items()}
 _LOG = "A word of an Xid's text."
 DRIVER_WORDS: dict[str, _Told] = {
     "CUDA": ("NVIDIA's interface for programs that compute on GPUs", "", "cuda-toolkit"),
@@ -74,9 +63,6 @@ DRIVER_WORDS: dict[str, _Told] = {
                  "It is not taken: RMForceP2PType is the key.", "registry-dwords"),
     "RMForceP2PType": ("a word of NVreg_RegistryDwords: which kind of peer-to-peer the driver uses", "",
                        "registry-dwords"),
-    "LL": ("a protocol of NCCL for small messages (low latency)", "LL alone makes large messages slow.",
-           "nccl-environment"),
-    "LL128": ("a protocol of NCCL for middle sizes, in pieces of 128 bytes", "", "nccl-environment"),
     "MTU": ("the largest packet of a network", "Both ends and the switch between them must agree.", "nccl-transport"),
     "GID": ("the address of a port of InfiniBand or RoCE", "", "nccl-transport"),
     "PFC": ("priority flow control: an Ethernet switch stops a sender in place of dropping its packets",

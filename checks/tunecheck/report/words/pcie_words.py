@@ -49,6 +49,8 @@ PCIE_WORDS: dict[str, _Told] = {
                    "It counts as redirect: it may block traffic between two GPUs.", "acs-redirect"),
     "DirectTrans": ("ACS bit: requests with a translated address may go directly between two devices", "It lets ATS "
                     "pass without the way through the CPU.", "acs-redirect"),
+    "DLLP": ("Data Link Layer Packet: the packets by which the two ends of a PCIe link acknowledge others", "",
+             "aer-events"),
     "ECAP_ACS": ("how setpci names the ACS registers of a port; +6 is ACSCtl", "", "acs-redirect"),
     "CAP_EXP": ("how setpci names the PCI Express registers of a device", "", "link-speed"),
     "LnkCap": ("link capabilities, in lspci: the most lanes and the fastest generation that this end can do", _SHOW,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
-from .driver_words import DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NVML_ERRORS, by_pattern
+from .command_line import NAMES as COMMAND_LINE
+from .command_line import command_line
+from .driver_words import DRIVER_WORDS, MEMORY_WORDS, NVML_ERRORS, by_pattern
 from .fleet_words import EVENT_WORDS, FLEET_WORDS, event_name
+from .machine_words import MACHINE_WORDS, counted_word
 from .meaning import Meaning, meanings_of, page_of, spellings
+from .nccl_words import NCCL_LEVELS, NCCL_WORDS
 from .pcie_words import DEVICE_STATUS_WORDS, PCIE_ERRORS, PCIE_WORDS
 
 __all__ = ["NAMES", "numbered", "term"]
@@ -20,8 +24,9 @@ _RECOVERY = {"GPU RESET REQUIRED": 1, "NODE REBOOT REQUIRED": 2, "DRAIN P2P": 3,
 #: NVIDIA's catalogue names the action for an Xid alone; the driver says in 154 what this one needs.
 _BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is the one to take."
 #: Another way to write a term.
-_ALSO = {"SMS": "SM", "NVLINKS": "NVLINK", "NVLINK5": "NVLINK", "BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL",
-         "ROOT COMPLEX": "HOST BRIDGE", "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE",
+_ALSO = {"SMS": "SM", "NV": "NV#", "NVLINKS": "NVLINK", "NVLINK5": "NVLINK", "NVLINK SHARP": "NVLS",
+         "BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
+         "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE",
          "FIRMWARE CHANGE": "FIRMWARE", "A RELOAD": "RELOAD", "A REBOOT": "REBOOT",
          # As reports, the README and sentences inflect a verdict.
          "WEDGED": "WEDGE", "WEDGES": "WEDGE", "HUNG": "HANG", "HANGS": "HANG", "STALL": "STALLED", "PASSED": "PASS",
@@ -81,7 +86,6 @@ _TERMS: dict[str, tuple[str, str, str]] = {
             "It is slower than peer-to-peer.", "nccl-transport"),
     "NCCL": ("NVIDIA's library for collectives such as all-reduce, which engines use between GPUs",
              "", "allreduce-nccl"),
-    "x2APIC": ("the interrupt mode that CPUs beyond 255 threads need, and that needs a working IOMMU", "", "cpu-lost"),
     "VFIO": ("vfio-pci hands a device to a virtual machine",
              "NVIDIA's driver cannot use it meanwhile.", "driver-bound"),
     "MIG": ("Multi-Instance GPU: one GPU cut into several", "No peer-to-peer between the pieces.", "gpu-mig"),
@@ -141,8 +145,6 @@ _TERMS: dict[str, tuple[str, str, str]] = {
                "Stop what uses the GPU, then: sudo nvidia-smi --gpu-reset -i ADDRESS.", "gpu-recovery"),
     "NVLink": ("NVIDIA's own links between GPUs, beside PCIe", "nvidia-smi topo -m writes NV# for such a pair.",
                "topo-relation"),
-    "NUMA": ("memory and PCIe slots are near to one CPU and far from another; a NUMA node is what is near",
-             "The driver and its process belong to the node of their GPU.", "numa-nodes"),
     "HMM": ("lets a GPU use the host's pages as its own memory, by nvidia-uvm",
             "Where it hurts, it is switched off: uvm_disable_hmm=1.", "module-parameter"),
     "DKMS": ("builds kernel modules anew for each kernel", "Without its build a new kernel has no NVIDIA driver.",
@@ -156,9 +158,6 @@ _TERMS: dict[str, tuple[str, str, str]] = {
     "DMA": ("direct memory access: a device reads and writes memory without the CPU", "", ""),
     "TLP": ("Transaction Layer Packet: the packet in which PCIe carries reads and writes", "", "link-payload"),
     "VBIOS": ("the firmware in a GPU board's flash", "", ""),
-    "BMC": ("baseboard management controller: the small computer that switches the server on and off and keeps its "
-            "event log", "It is reached by ipmitool, Redfish or its web page.", ""),
-    "APIC": ("interrupt controller of a CPU; beyond 255 threads the mode X2APIC is needed", "", "cpu-lost"),
     "GSP RPC": ("a message between the driver and the GPU's own processor, the GSP",
                 "A timeout (Xid 119) means that the GSP does not answer.", "xid"),
     "SBE": ("single-bit error of a memory with ECC: found and corrected",
@@ -170,8 +169,6 @@ _TERMS: dict[str, tuple[str, str, str]] = {
             "host-memory"),
     "ReBAR": ("Resizable BAR: the GPU's window can be as large as its memory; BAR1 shows how large it is",
               "It is switched on in the BIOS, beside Above 4G Decoding.", "bar1-size"),
-    "MCE": ("machine check exception: the processor reports an error of itself, of memory or of a bus", "",
-            "host-memory"),
     "NVSwitch": ("NVIDIA's switch of NVLink, by which all GPUs of an HGX box reach each other at full speed",
                  "It needs the service nvidia-fabricmanager.", "fabric-state"),
     "HGX": ("NVIDIA's board with 8 GPUs as modules (SXM), joined by NVLink and NVSwitches",
@@ -183,8 +180,6 @@ _TERMS: dict[str, tuple[str, str, str]] = {
     "HOST BRIDGE": ("where PCIe begins: the CPU's own end of its root ports; a CPU may have several",
                     "The way between two GPUs that share none goes through the CPU.", "topo-relation"),
     "ROOT PORT": ("a PCIe port of the CPU, with a slot or a switch below it", "", "topo-relation"),
-    "NIC": ("network card, with Ethernet or InfiniBand; nvidia-smi topo -m has one column for each",
-            "It is not judged.", "topo-relation"),
     "FLR": ("Function Level Reset: one function of a PCIe device is reset, its link stays up", "", "gpu-recovery"),
     "PF": ("physical function: the device itself, beside virtual functions that share it", "", ""),
     "TRIAL": ("a measurement of the GPUs (tunecheck p2p, allreduce; tunecheck trial: inside a container image), or a "
@@ -208,10 +203,11 @@ _TERMS: dict[str, tuple[str, str, str]] = {
     "FAIL": ("a verdict: the box is not what it should be", "The finding names the way to mend it.", ""),
 }
 #: Everything that gives a word a meaning, in the order of the meanings on its page.
-_SOURCES = (_TERMS, PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS, DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NVML_ERRORS,
-            FLEET_WORDS)
+_SOURCES = (_TERMS, PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS, DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NCCL_WORDS,
+            NVML_ERRORS, MACHINE_WORDS, FLEET_WORDS)
 #: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
-NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), *_LETTERS, "NV#", "Xid N")
+NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), COMMAND_LINE[0], *_LETTERS, "NV#",
+         "Xid N")
 
 
 def term(name: str) -> str | None:
@@ -226,17 +222,20 @@ def term(name: str) -> str | None:
         return _page(f"SXid {number[1]}", *_TERMS["SXid"])
     if upper in _RECOVERY:
         return _recovery(name, _RECOVERY[upper])
+    if upper in COMMAND_LINE:
+        return command_line(name)
     if upper in _LETTERS:
         return _letter(upper)
     if number := _NVLINK.fullmatch(upper):
         links = "several" if number[1] == "#" else number[1]
         return _page(upper, f"two GPUs are joined by {links} NVLink connections", "Their traffic does not use PCIe.",
                      "topo-relation")
-    if known := meanings_of(upper, _SOURCES):
-        return page_of(name, known)
+    for word in (upper, re.sub(r"(?<=[^S])S$", "", upper)):      # GPUs, TPCs
+        if known := meanings_of(word, _SOURCES):
+            return page_of(name, known)
     if upper in EVENT_WORDS:
         return _page(name, *EVENT_WORDS[upper])
-    if pattern := by_pattern(name):
+    if pattern := by_pattern(name) or counted_word(name):
         return _page(pattern[0], *pattern[1])
     return None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ...facts.kernel.modules import Module
 from ...model.fact import Absence
@@ -21,6 +22,9 @@ CHECK = Check(
     judges=("module.parameter.{subject}", "module.configured.{subject}"),
 )
 _ID = CHECK.id
+#: Codes of what modprobe.d is to be written for, and of those what loading the module anew ends.
+_WRITTEN = frozenset(("not-set", "other-value", "older-value", "next-load-differs"))
+_LOADED_ANEW = frozenset(("other-value", "older-value"))
 _WITH_SPEC = Remedy.typed("provision the box, or make the snapshot with this specification, as `tunecheck snapshot "
                           "--help` says of --spec")
 CODES = {
@@ -40,10 +44,18 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, NOT_DECLARED, "modules", "skip", "declared",
                       "the spec declares no module parameter" if case.frozen
                       else "no spec given")
+    found, wrong, reboot = list[Finding](), dict[str, list[str]](), False
     for name, values in case.spec.modules.items():
         for parameter, value in values.items():
             module = case.host.modules.get(name)
-            yield _judge(case, module, parameter, value) if module else _nobody_asked(name, parameter, value)
+            finding = _judge(case, module, parameter, value) if module else _nobody_asked(name, parameter, value)
+            found.append(finding)
+            if finding.code in _WRITTEN:
+                wrong.setdefault(name, []).append(finding.expected)
+                reboot = reboot or finding.code in _LOADED_ANEW
+    # One file and one reboot for all of them.
+    fix = case.play("modules", reboot, by_hand=_by_hand(wrong)) if wrong else None
+    yield from (replace(each, remedy=fix) if each.code in _WRITTEN else each for each in found)
 
 
 def _nobody_asked(name: str, parameter: str, value: int | str) -> Finding:
@@ -96,7 +108,7 @@ def _not_loaded(case: Case, module: Module, parameter: str, value: int | str) ->
     state = "does not set it" if set_to is None else f"sets {parameter}={set_to}"
     return Finding(_ID, "not-set", subject, "fail", "configured",
                    f"{module.name} is not loaded, and modprobe.d {state}",
-                   set_to or "not set", expected, source, case.play("modules", by_hand=_by_hand(module, expected)))
+                   set_to or "not set", expected, source)
 
 
 def _live(case: Case, module: Module, parameter: str, value: int | str) -> Finding:
@@ -118,7 +130,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
                    else "")
         return Finding(_ID, "older-value" if ready else "other-value", subject, "fail", "effective",
                        f"{subject} is {fact.value} in the loaded module{pending}",
-                       fact.value, expected, evidence, case.play("modules", True, by_hand=_by_hand(module, expected)))
+                       fact.value, expected, evidence)
     if case.trial or ready:
         return Finding(_ID, "ok", subject, "pass", "effective", f"{subject} is {fact.value} in the loaded module",
                        fact.value,
@@ -139,8 +151,7 @@ def _live(case: Case, module: Module, parameter: str, value: int | str) -> Findi
                    "configured" if wrong else "effective",
                    f"{subject} is {fact.value} in the loaded module"
                    + (f", but modprobe.d sets {set_to} at the next load" if wrong else ""),
-                   set_to or fact.value, expected, evidence,
-                   case.play("modules", by_hand=_by_hand(module, expected)) if wrong else None)
+                   set_to or fact.value, expected, evidence)
 
 
 def _rides(case: Case, module: Module, parameter: str) -> bool:
@@ -150,10 +161,13 @@ def _rides(case: Case, module: Module, parameter: str) -> bool:
                for token in trial_parameters(case.host.kernel.cmdline.value or ()))
 
 
-def _by_hand(module: Module, expected: str) -> Remedy:
-    return Remedy.typed('write "options {name} {expected}" to a file of its own in /etc/modprobe.d, run `sudo '
-                        "update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), and load the module again or "
-                        "reboot", name=module.name, expected=expected)
+def _by_hand(wrong: Mapping[str, Sequence[str]]) -> Remedy:
+    """Return how the parameters of each module are set by hand, all at one time."""
+    lines = [f'"options {name} {" ".join(expected)}"' for name, expected in wrong.items()]
+    return Remedy.typed("write {lines} to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u` (Fedora "
+                        "and Rocky: `sudo dracut -f`), and load {modules} again or reboot",
+                        lines=" and, on a line of its own, ".join(lines),
+                        modules="the module" if len(wrong) == 1 else "these modules")
 
 
 def _configured(module: Module, parameter: str) -> str | None:

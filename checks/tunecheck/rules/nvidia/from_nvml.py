@@ -33,7 +33,8 @@ _SAVE = Remedy.typed("see what `nvidia-smi -q` prints")
 @dataclass(frozen=True)
 class Verdict:
     """What holds for one GPU. ``code`` is the finding's; ``text`` goes behind the GPU's name; "{gpus}" in ``fix``
-    stands for their numbers or addresses."""
+    stands for the numbers or addresses of all GPUs with this fix, also where their figures differ: one command covers
+    them."""
 
     code: str
     outcome: str
@@ -152,8 +153,12 @@ def each(case: Case, check: str, look: Callable[[Gpu], Iterable[Verdict] | Verdi
                     last, group = verdict, groups.setdefault(verdict, _Group())
                 group.gpus.append(str(index) if same else bdf)
                 group.bdfs.append(f"GPU{index} {bdf}")
+        mended: dict[object, list[str]] = {}
         for verdict, group in groups.items():
-            yield _finding(check, verdict, group)
+            mended.setdefault(_same_fix(verdict), []).extend(group.gpus)
+        order = [str(index) if same else bdf for index, bdf in devices]
+        for verdict, group in groups.items():
+            yield _finding(check, verdict, group, sorted(set(mended[_same_fix(verdict)]), key=order.index))
         cut = found.value.error("gpus")
         if cut is not None and topology.accelerators.value is None:
             yield Finding(check, GPU_LIST_INCOMPLETE, "GPUs", "unknown", "effective",
@@ -171,9 +176,13 @@ def _verdicts(gpu: Gpu | None, look: Callable[[Gpu], Iterable[Verdict] | Verdict
         return [error.verdict]
 
 
-def _finding(check: str, verdict: Verdict, group: _Group) -> Finding:
+def _same_fix(verdict: Verdict) -> object:
+    return verdict.fix, verdict.reboot, verdict.place
+
+
+def _finding(check: str, verdict: Verdict, group: _Group, mended: Sequence[str]) -> Finding:
     names = ", ".join(group.bdfs) if len(group.bdfs) < 4 else f"{len(group.bdfs)} GPUs ({group.bdfs[0]} and others)"
-    fix = [_filled(part, ",".join(group.gpus)) for part in
+    fix = [_filled(part, ",".join(mended)) for part in
            ([verdict.fix] if isinstance(verdict.fix, str) else verdict.fix)]
     return Finding(check, verdict.code, ", ".join(name.split(" ")[0] for name in group.bdfs), verdict.outcome,
                    "effective",

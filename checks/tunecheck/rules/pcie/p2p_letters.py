@@ -8,17 +8,19 @@ hypervisor states, the I/O hubs (TNS), the chips of the boards (NS), the GPU its
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ...facts.kernel.modules import LOADED
 from ...facts.pci.topology import Topology
+from ...model.command import run
 from ...model.finding import Place, Remedy
 from ...spec.boards import board, board_named
 from ...util.at_first_use import regex
 from ..codes import OK
 from ..context import Case
 
-__all__ = ["DECLARE", "LETTER_WORDS", "UNDECLARED", "code_of", "declared", "explained", "letter_meaning", "needs_patch",
-           "outcome_of", "patch_only", "refused_by_name", "unused"]
+__all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "TABLES", "UNDECLARED", "code_of", "declared", "explained",
+           "letter_meaning", "needs_patch", "outcome_of", "patch_only", "refused_by_name", "tell_which", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('write "options nvidia NVreg_RegistryDwords=ForceP2P=0x211" to a file of its own in /etc/modprobe.d, run '
@@ -41,9 +43,11 @@ _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-pee
                              "patched-p2p out", (), True))
 UNDECLARED = ("a patched module or ForceP2P is at work that the spec does not declare; NVIDIA's own driver refuses "
               "peer-to-peer on this GPU model")
-#: What each table of `nvidia-smi topo -p2p` is about ("?": the text does not say which it is).
-LETTER_WORDS = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
-                "?": "reads, writes, NVLink or atomics (which of them, the text does not say)"}
+#: What each table of `nvidia-smi topo -p2p` is about, by its letter (nvidia-smi topo --help).
+TABLES = {"r": "reads", "w": "writes", "n": "NVLink", "a": "atomics", "p": "PCIe peer access"}
+ANY_TABLE = " or ".join(", ".join(TABLES.values()).rsplit(", ", 1))
+#: The same with "?": the text does not say which it is.
+LETTER_WORDS = {**TABLES, "?": f"{ANY_TABLE} (which of them, the text does not say)"}
 #: The same as the subject of a sentence.
 _SUBJECTS = {"r": "peer-to-peer", "w": "peer-to-peer", "n": "NVLink", "a": "atomics", "p": "PCIe peer access",
              "?": "what the table is about"}
@@ -134,6 +138,18 @@ def patch_only(topology: Topology) -> frozenset[str]:
         if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
             addresses.append(device.bdf)
     return frozenset(addresses)
+
+
+def tell_which(given: Iterable[str]) -> Remedy:
+    """Return what tells a table of `nvidia-smi topo -p2p` that has no command line. ``given``: the letters of the
+    tables that are there. Plain peer access needs the tables of reads and of writes, which are to be taken anew where
+    nobody knows what this one is."""
+    letters = ", ".join(f"{letter}: {what}" for letter, what in TABLES.items())
+    missing = [run("nvidia-smi topo -p2p", letter) for letter in "rw" if letter not in given]
+    anew = [part for command in missing for part in (" and " if command is not missing[0] else "", command)]
+    which = f"put the command line above the table, with its letter ({letters})"
+    return Remedy.of(which, *(["; where nobody knows the letter, add the output of: ", *anew, ", with the command line "
+                               f"above {'each' if len(missing) > 1 else 'it'}"] if missing else []))
 
 
 def refused_by_name(name: str) -> bool:

@@ -16,7 +16,7 @@ from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..nvidia.nvlinks import faults
 from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
-from .p2p_letters import LETTER_WORDS, code_of, explained, outcome_of, refused_by_name
+from .p2p_letters import ANY_TABLE, LETTER_WORDS, code_of, explained, outcome_of, refused_by_name, tell_which
 
 __all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "unasked", "undeclared"]
 
@@ -176,7 +176,8 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
     boards = f" ({counted_names(names)})" if names else ""
     more = "only sudo tunecheck p2p can tell" if nvlink_words(case.snapshot) else \
         "the PCI tree is not given, either; add: sudo lspci -nnvvv"
-    for letter, table in case.snapshot.posted.letters.items():
+    given = case.snapshot.posted.letters
+    for letter, table in given.items():
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
         by_letter: dict[str, list[tuple[int, int]]] = {}
         for pair, word in sorted(table.items()):
@@ -193,14 +194,12 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                 yield Finding(check, "not-proven", shown, "unknown", "effective",
                               f"whether transfers are right and fast is not measured; {more}; the driver says "
                               f"OK for {kind} of {len(pairs)} of {len(table)} ordered pairs{boards}", word, "OK",
-                              (source,))
+                              (source,), tell_which(given) if letter == "?" else None)
             elif letter == "?":
                 # NS stands in the tables of atomics, NVLink and the property "p" of boards that copy directly.
                 yield Finding(check, "table-not-told", shown, "unknown", "effective",
-                              "not told what a table of nvidia-smi topo -p2p is about (reads, writes, NVLink, "
-                              f"atomics); add the command above it; {word} stands in it at {shown}", word, "OK",
-                              (source,), Remedy.typed("give all that `nvidia-smi topo -p2p r` prints, with the command "
-                                                      "above it"))
+                              f"a table of nvidia-smi topo -p2p is given without its letter; {word} stands in it at "
+                              f"{shown}; it may be about {ANY_TABLE}", word, "OK", (source,), tell_which(given))
             else:
                 outcome = outcome_of(case, word, patchable)
                 yield Finding(check, code_of(case, word, patchable), shown, outcome, "effective",

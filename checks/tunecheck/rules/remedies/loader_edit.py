@@ -9,7 +9,7 @@ from ...model.command import Command, run
 from ...util.at_first_use import regex
 from ..context import Case
 
-__all__ = ["place", "sources", "taken", "tool"]
+__all__ = ["made_by", "place", "place_of", "sources", "taken", "tool"]
 
 #: Words that a shell takes as they are. The words on a host's command line may be anything.
 _PLAIN = regex(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
@@ -27,7 +27,12 @@ def _loader(case: Case) -> Loader:
 
 def place(case: Case) -> str:
     """Return where the words of the command line stand."""
-    return _PLACES.get(_loader(case), _GRUB)
+    return place_of(_loader(case))
+
+
+def place_of(loader: Loader) -> str:
+    """Return where the words of the command line stand, for this boot loader."""
+    return _PLACES.get(loader, _GRUB)
 
 
 def sources(case: Case) -> str:
@@ -61,8 +66,12 @@ def tool(case: Case) -> str:
 
 
 def _made(case: Case) -> Command:
-    """Return the command that makes what boots of the place(), but for grubby, which does both in one."""
-    loader, release = _loader(case), case.host.kernel.release.value if case.snapshot.host else None
+    return made_by(_loader(case), case.host.kernel.release.value if case.snapshot.host else None)
+
+
+def made_by(loader: Loader, release: str | None) -> Command:
+    """Return the command that makes what boots of the place_of() this boot loader, but for grubby, which does both in
+    one. ``release``: the kernel whose entry is to be made, None where it is not known."""
     if loader in (Loader.PROXMOX_BOOT, Loader.PROXMOX_GRUB):
         return run("sudo proxmox-boot-tool refresh")
     if loader is Loader.SYSTEMD_BOOT:
