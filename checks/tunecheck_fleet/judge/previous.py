@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from ..fleet_report import Since
@@ -16,15 +17,20 @@ from .votes import Vote
 __all__ = ["previous"]
 
 _NAME = "identity.hostname"
+_NONE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
              rolled: Mapping[tuple[str, str, str], tuple[int, int]], not_of: Collection[tuple[str, str]],
-             not_facts: Collection[str], not_hosts: Collection[str]) -> list[Row]:
+             not_facts: Collection[str], not_hosts: Collection[str],
+             unsaid: Mapping[tuple[str, str], str] = _NONE) -> list[Row]:
     """What changed since the previous audit, and what changed earlier and was approved by nobody.
 
     ``not_of``: (host, fact) that a higher authority has judged; ``not_facts``: facts that never rest; ``not_hosts``:
-    another machine than before, of which no value is a change."""
+    another machine than before, of which no value is a change. ``unsaid``: (host, fact) of which the check that judges
+    it, named here, says nothing new: the change is told all the same, and is no more than low, as the finding
+    counts."""
+    not_of = {each for each in not_of if each not in unsaid}
     rows = _earlier(view, moves, found, not_of, not_facts)
     hosts = {host.host: host for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
@@ -43,7 +49,9 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
                 state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
-    return rows
+    return [row._replace(severity="low", text="; ".join(filter(None, (
+        row.text, f"{unsaid[row.host, row.fact]} was open before this change, and is still")))
+    ) if (row.host, row.fact) in unsaid else row for row in rows]
 
 
 def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote], not_of: Collection[tuple[str, str]],
