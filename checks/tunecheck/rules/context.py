@@ -72,8 +72,8 @@ class Case:
     def play(self, tag: str, needs_reboot: bool = False, first: str | Sequence[str | Command] = (),
              by_hand: Remedy | None = None) -> Remedy:
         """Return a remedy: first the way by hand, where there is one, then the play with this tag. ``first``: what to
-        change before, in the inventory or by hand. A box of which no inventory is known gets the way by hand alone, where there is
-        one."""
+        change before, in the inventory or by hand. A box of which no inventory is known gets the way by hand alone,
+        where there is one."""
         if by_hand and self.frozen is None:
             return replace(by_hand, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
         play = run("ansible-playbook site.yml -i inventory/NAME --tags", tag, "-l",

@@ -17,6 +17,9 @@ from .votes import Vote
 __all__ = ["previous"]
 
 _NAME = "identity.hostname"
+#: So many others have to have had a value, for a host that changes to it to be as they are; and what is said then.
+_FEW = 2
+_AS_OTHERS = "changed to what most of the others have"
 _NONE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
@@ -32,6 +35,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     counts."""
     not_of = {each for each in not_of if each not in unsaid}
     rows = _earlier(view, moves, found, not_of, not_facts)
+    joined = _joined(view, moves)
     hosts = {host.host: host for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
         if host in not_hosts:
@@ -49,6 +53,8 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
                 state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
+    rows = [row._replace(expected=_AS_OTHERS, fix="none") if (row.host, row.fact) in joined and row.state != "resolved"
+            else row for row in rows]
     return [row._replace(severity="low", text="; ".join(filter(None, (
         row.text, f"{unsaid[row.host, row.fact]} was open before this change, and is still")))
     ) if (row.host, row.fact) in unsaid else row for row in rows]
@@ -80,6 +86,26 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
         rows.append(Row("previous", meta.severity, move.fact, move.group, move.host, expected="changed", fix=meta.fix,
                         value=move.value, before=move.before, since=move.since, state="known", same=text))
     return rows
+
+
+def _joined(view: View, moves: Net) -> set[tuple[str, str]]:
+    """(host, fact) that changed to what most of the other hosts of its group and hardware have had all the time,
+    however few these are: nobody wants that put back."""
+    hosts = {host.host: host for host in view.hosts}
+    changed = {(move.host, move.fact): move for move in view.unapproved}
+    changed |= {(host, fact): move for host, facts in moves.moves.items() for fact, move in facts.items()}
+    keys = {each: (hosts[each[0]].group, hosts[each[0]].cohort, each[1], canon(move.value))
+            for each, move in changed.items() if each[0] in hosts}
+    came = Counter(keys.values())
+    wanted = {key[:3] for key in came}
+    totals: Counter[tuple[str, str, str]] = Counter()
+    held: Counter[tuple[str, str, str, str]] = Counter()
+    for tally in view.tallies:
+        if (key := (tally.group, tally.hardware, tally.fact)) in wanted:
+            totals[key] += tally.hosts
+            held[(*key, canon(tally.value))] += tally.hosts
+    return {each for each, key in keys.items() if (stayed := held[key] - came[key]) >= _FEW
+            and 2 * stayed > totals[key[:3]] - came[key]}
 
 
 def _renamed(view: View, move: Move) -> bool:

@@ -233,7 +233,8 @@ def needs(finding: Entry) -> str:
     if finding.mended:
         return "changed to what the specification asks for"
     cause = finding.lead
-    if cause.fix in ("none", ""):
+    # What somebody approved, or our own roles did, is as it should be.
+    if cause.fix in ("none", "") or cause.approved or (cause.intended and not cause.counts):
         return ""
     takes = _TAKES.get(cause.fix, cause.fix)
     if not cause.outcome and cause.fix == "reboot" and not _is_of_boot(cause.fact):
