@@ -121,6 +121,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         causes=tuple(_each_fix_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
+        over_audits=options.since is not None and view.previous is not None,
         notes=(*waived, *notes(view, volatile, moves.back, unjudged))), matched
 
 
