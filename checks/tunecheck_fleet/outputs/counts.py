@@ -37,9 +37,9 @@ def unjudged(report: FleetReport) -> set[str]:
 
 
 def verdict_line(report: FleetReport, each: bool = False) -> str:
-    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard; and since when, where that
-    was asked for: then it may count others than the audit alone. What happened together is one cause, as in the list;
-    with -v ``each`` counts for itself, and the line says how many that is in the list."""
+    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard; and since when, where
+    that was asked for: then it may count others than the audit alone. What happened together is one cause, as in the
+    list; with -v ``each`` counts for itself, and the line says how many that is in the list."""
     counted = report.open if each else [found.lead for found in entries(report.causes) if found.lead.counts]
     told = [cause for cause in counted if not cause.unjudged]
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
