@@ -174,6 +174,12 @@ class Cause:
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property
+    def silent(self) -> bool:
+        """Whether none of its hosts answered: nobody knows whether it is still so."""
+        return self.state != "resolved" and bool(self.hosts) and {
+            host for each in self.last_heard for host in each.hosts}.issuperset(self.hosts)
+
+    @property
     def unjudged(self) -> bool:
         """Whether nobody could ever look: nothing was found, so it is no drift, and no pass either. What was known once
         is drift when it cannot be told any more: to take evidence away improves no verdict."""
@@ -254,7 +260,8 @@ class FleetReport:
     that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
     nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
     with or without a cause: what JUnit shows as passed. ``baseline``: as in JudgeOptions. ``fact``: the only fact,
-    family or check that this report is about; else empty."""
+    family or check that this report is about; else empty. ``over_audits``: it is about all audits since ``previous``,
+    so that it counts what came and went between them, and what the audit itself has from before."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -266,6 +273,7 @@ class FleetReport:
     judged: tuple[tuple[str, str], ...] = ()
     baseline: str = "previous"
     fact: str = ""
+    over_audits: bool = False
 
     @property
     def open(self) -> tuple[Cause, ...]:

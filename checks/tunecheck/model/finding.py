@@ -80,7 +80,7 @@ class Remedy:
     def by_play(self) -> Remedy:
         """Return the remedy without the way by hand, where a play does it: for a reader who has the inventory and many
         boxes."""
-        commands = tuple(each for each in self.commands if each.where == "control")
+        commands = tuple(each for _, each in pieces(self.play_text, self.commands) if each is not None)
         return replace(self, text=self.play_text, commands=commands) if self.play_text else self
 
     @property

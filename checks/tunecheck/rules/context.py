@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from ..facts.snapshot import HostFacts, Snapshot
-from ..model.command import host, run
+from ..model.command import Command, host, run
 from ..model.finding import OR_PLAY, Remedy
 from ..model.measurement import Measured
 from ..parsers.kernel.cmdline import trial_id
@@ -68,15 +69,16 @@ class Case:
         return mark is not None and not (
             receipt and (receipt.state in ("committed", "clean") or receipt.trial_id not in ("", None, mark)))
 
-    def play(self, tag: str, needs_reboot: bool = False, first: str = "", by_hand: Remedy | None = None) -> Remedy:
+    def play(self, tag: str, needs_reboot: bool = False, first: str | Sequence[str | Command] = (),
+             by_hand: Remedy | None = None) -> Remedy:
         """Return a remedy: first the way by hand, where there is one, then the play with this tag. ``first``: what to
-        change in the inventory before. A box of which no inventory is known gets the way by hand alone, where there is
-        one."""
+        change before, in the inventory or by hand. A box of which no inventory is known gets the way by hand alone,
+        where there is one."""
         if by_hand and self.frozen is None:
             return replace(by_hand, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
         play = run("ansible-playbook site.yml -i inventory/NAME --tags", tag, "-l",
                    host(self.frozen.host if self.frozen else None), where="control")
-        lead = f"{first}, then run: " if first else "run: "
+        lead = (*((first,) if isinstance(first, str) else first), ", then run: ") if first else ("run: ",)
         before = (*by_hand.parts, OR_PLAY) if by_hand else ()
-        return replace(Remedy.of(*before, lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot),
-                       play_text=f"{lead}{play.shown}")
+        return replace(Remedy.of(*before, *lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot),
+                       play_text=Remedy.of(*lead, play).text)

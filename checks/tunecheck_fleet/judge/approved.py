@@ -35,13 +35,14 @@ def approved(store: Store, hosts: Iterable[Host], differing: Iterable[tuple[str,
 
 def apart(hosts: Iterable[Host]) -> set[str]:
     """Hosts with a spec that most of their like do not have."""
-    by_name = {host.host: host for host in hosts if host.answered}
+    by_name = {host.host: host for host in hosts if host.answered or host.last_ok is not None}
     specs: dict[tuple[str, str], Counter[str | None]] = defaultdict(Counter)
     for host in by_name.values():
-        specs[host.group, host.cohort][host.spec] += 1
+        if host.answered:
+            specs[host.group, host.cohort][host.spec] += 1
     most = {key: min(counts, key=lambda spec: (-counts[spec], spec or "")) for key, counts in specs.items()}
     return {name for name, host in by_name.items()
-            if host.spec is not None and host.spec != most[host.group, host.cohort]}
+            if host.spec is not None and host.spec != most.get((host.group, host.cohort), host.spec)}
 
 
 def _passing(document: bytes, facts: list[str]) -> set[str]:

@@ -1,7 +1,7 @@
 """Which changes are what a specification asks for: words left a host's command line that took back what is declared
-there, by a check that found so until then. Whether it finds another such word still makes no difference. The check
-tells the declared word; which words take that back is the kernel's rule (parsers/kernel/param_conflicts.py), so that no
-word that merely changed in the same boot is taken for one of them."""
+there, or declared words came that were missing, by a check that found so until then. Whether it finds another such word
+still makes no difference. The check tells the declared word; which words take that back is the kernel's rule
+(parsers/kernel/param_conflicts.py), so that no word that merely changed in the same boot is taken for one of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from .view import View
 
 __all__ = ["CHECKING", "asked", "may_be_asked"]
 
-#: The checks that find such words, and the facts that hold them.
-CHECKING = frozenset(check.id for check in CHECKS if check.against)
-_FACTS = tuple(pattern for check in CHECKS for pattern in check.against)
 _WORDS = "kernel.cmdline."
+#: What the files of the boot configuration set: whole words.
+_FILES = "boot.configured"
+#: The checks whose subject is a declared word, and the facts that hold words.
+CHECKING = frozenset(check.id for check in CHECKS if f"{_WORDS}{{subject}}" in check.judges)
+_FACTS = (*(pattern for check in CHECKS for pattern in check.against), _FILES)
 
 
 def may_be_asked(fact: str) -> bool:
@@ -59,20 +61,16 @@ def _declared(view: View, hosts: Iterable[str]) -> Mapping[str, list[_Span]]:
 def _is_asked(row: Row, since: Since, declared: Mapping[str, list[_Span]]) -> bool:
     subjects = [subject for subject, seen, until in declared[row.host]
                 if seen < since.seen and (until is None or until >= since.seen)]
-    gone = list(_gone(row))
-    return bool(gone) and all(any(clash(subject, word) for subject in subjects) for word in gone)
+    before, now = (list(_words(row.fact, value)) for value in (row.before, row.value))
+    gone, came = ([word for word in one if word not in other] for one, other in ((before, now), (now, before)))
+    declared_words = {word for subject in subjects for word in split(subject)}
+    return bool(gone or came) and declared_words.issuperset(came) and all(
+        any(clash(subject, word) for subject in subjects) for word in gone)
 
 
-def _gone(row: Row) -> Iterator[str]:
-    """The words that left the command line; none where another came with it: nobody asked for that one."""
-    name = row.fact.removeprefix(_WORDS)
-    before, now = (list(_words(name, value)) for value in (row.before, row.value))
-    if name != row.fact and set(now) <= set(before):
-        yield from (word for word in before if word not in now)
-
-
-def _words(name: str, value: Any) -> Iterator[str]:
+def _words(fact: str, value: Any) -> Iterator[str]:
     """A parameter that may stand several times has a list of values."""
+    name = fact.removeprefix(_WORDS)
     for each in value if isinstance(value, list) else [value]:
         if isinstance(each, str):
-            yield from split(f"{name}={each}" if each else name)
+            yield from split(each if fact == _FILES else f"{name}={each}" if each else name)

@@ -35,12 +35,14 @@ _Keys = list[tuple[str, str]]
 class Desired(NamedTuple):
     """``settled``: which (host, fact) the rows have judged; a standing warning has judged nothing: of its facts the
     others may still speak. ``checks``: every (group, check) that there is anything of. ``unjudged``: (host, check) that
-    found something before and has no say any more, with the code that says why."""
+    found something before and has no say any more, with the code that says why. ``unsaid``: (host, fact) that changed
+    while a check was open that judges it, so that no finding is news: with that check."""
 
     rows: list[Row]
     settled: set[tuple[str, str]]
     checks: set[tuple[str, str]]
     unjudged: dict[tuple[str, str], str]
+    unsaid: dict[tuple[str, str], str]
 
 
 def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
@@ -53,12 +55,14 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
     names = sorted(view.names | {tally.fact for tally in view.tallies} | {
-        fact for facts in moved.values() for fact in facts})
+        fact for facts in moved.values() for fact in facts} | {move.fact for move in view.unapproved})
     hosts = {host.host: host for host in view.hosts}
     earlier = {(move.host, move.fact): move for move in view.unapproved}
     stirred: dict[str, set[str]] = defaultdict(set)     # also what changed and came back
     for move in view.moves:
         stirred[move.host].add(move.fact)
+    unsaid: dict[tuple[str, str], str] = {}
+    said: set[tuple[str, str]] = set()
     known: dict[tuple[str, str], list[str]] = {}
 
     def facts(problem: Problem) -> list[str]:
@@ -74,6 +78,12 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             standing = _is_standing(view, host, problem, keys)
             if not standing:
                 settled.update((host.host, fact) for fact in judges)
+            for fact in judges:
+                change = moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact))
+                if change is not None and _open_before(view, host, keys, change):
+                    unsaid.setdefault((host.host, fact), problem.check)
+                elif change is not None:
+                    said.add((host.host, fact))
             if wanted is None or (host.group, problem.check) in wanted:
                 # Of several facts the one that changed is not the one that cannot be told.
                 moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
@@ -100,13 +110,16 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             continue
         why = gone or _why_over(view, problem, judges, moved.get(over.host, {}), stirred[over.host])
         checks.add((there.group, over.check))
-        settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
+        ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
+        settled |= ended
+        said |= ended
         if wanted is None or (there.group, over.check) in wanted:
             row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
                 since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
-    return Desired(_folded(rows), settled, checks, unjudged)
+    return Desired(_folded(rows), settled, checks, unjudged,
+                   {each: check for each, check in unsaid.items() if each not in said})
 
 
 def _by_specification(view: View, problem: Problem, judges: list[str], stirred: set[str]) -> bool:
@@ -159,6 +172,12 @@ def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
     """New where it is so of any of its subjects."""
     began = view.began.get(host.host, {})
     return "known" if all(view.had(host.host, began.get(key)) for key in keys) else "new"
+
+
+def _open_before(view: View, host: Host, keys: _Keys, move: Move) -> bool:
+    """Whether it was found of each of its subjects before the change came: then it is no news that it is."""
+    began = view.began.get(host.host, {})
+    return all((since := began.get(key)) is not None and since.seen < move.since.seen for key in keys)
 
 
 def _keys(problem: Problem) -> _Keys:

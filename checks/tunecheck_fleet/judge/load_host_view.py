@@ -15,6 +15,7 @@ from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging
 from .options import SPLIT, JudgeOptions
+from .silent import with_silent
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["host_view"]
 
+#: Of so many hosts all are read where one is silent.
+_ALL = 100
+
 
 def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: str, listed: bool) -> View | None:
     """None: only the view of all hosts can tell. ``listed``: with everything that was judged, of all hosts."""
@@ -57,13 +61,17 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     # Before the first comparison all is judged by its numbers; with another host, or other audits, all is read anyhow.
     if previous is None or options.union or options.host is not None:
         return None
+    states = store.hosts(audit.id, bare=True)
+    # What it had when it was last heard is held against all of its like; and of few hosts each counts.
+    silent = {state.host for state in states if not state.answered}
+    if name in silent or (silent and len(states) <= _ALL):
+        return None
     one = store.one_host(name, audit.id)
     meta = meta_of(one.facts.values(), options.entries)
     rest = tuple(row for row in store.volatility(RECENT, audit.id, restless=True) if row.suspicious)
     restless = {row.fact for row in rest}
 
     # What the host can have causes about.
-    states = store.hosts(audit.id, bare=True)
     bare = _hosts(store, audit, one, states)
     here = {host.host: host for host in bare}
     groups = groups_of(bare)
@@ -85,6 +93,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
 
     # The others, as far as they share in that.
     census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least)
+    census, outliers = with_silent(store, bare, census, outliers, audit, options)
     also = {check for check in JUDGED if judging(check, facts)}
     like = {host.host for host in bare if state is not None and host.group == state.group}
     odd = one.odd()

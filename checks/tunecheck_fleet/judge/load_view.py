@@ -14,6 +14,7 @@ from ..model import AuditHead
 from .approved import approved
 from .notes import passed
 from .options import SPLIT, JudgeOptions
+from .silent import with_silent
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
@@ -65,6 +66,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
+    census, outliers = with_silent(store, hosts, census, outliers, audit, options)
     after = previous.id if previous else 0
     # Where no audit before heard a host of this one, the hosts that others heard have earlier ones all the same.
     compared = previous is not None or bool(before)

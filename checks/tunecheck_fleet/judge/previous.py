@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from ..fleet_report import Since
@@ -16,16 +17,25 @@ from .votes import Vote
 __all__ = ["previous"]
 
 _NAME = "identity.hostname"
+#: So many others have to have had a value, for a host that changes to it to be as they are; and what is said then.
+_FEW = 2
+_AS_OTHERS = "changed to what most of the others have"
+_NONE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
              rolled: Mapping[tuple[str, str, str], tuple[int, int]], not_of: Collection[tuple[str, str]],
-             not_facts: Collection[str], not_hosts: Collection[str]) -> list[Row]:
+             not_facts: Collection[str], not_hosts: Collection[str],
+             unsaid: Mapping[tuple[str, str], str] = _NONE) -> list[Row]:
     """What changed since the previous audit, and what changed earlier and was approved by nobody.
 
     ``not_of``: (host, fact) that a higher authority has judged; ``not_facts``: facts that never rest; ``not_hosts``:
-    another machine than before, of which no value is a change."""
+    another machine than before, of which no value is a change. ``unsaid``: (host, fact) of which the check that judges
+    it, named here, says nothing new: the change is told all the same, and is no more than low, as the finding
+    counts."""
+    not_of = {each for each in not_of if each not in unsaid}
     rows = _earlier(view, moves, found, not_of, not_facts)
+    joined = _joined(view, moves)
     hosts = {host.host: host for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
         if host in not_hosts:
@@ -43,7 +53,11 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
                 state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
-    return rows
+    rows = [row._replace(expected=_AS_OTHERS, fix="none") if (row.host, row.fact) in joined and row.state != "resolved"
+            else row for row in rows]
+    return [row._replace(severity="low", text="; ".join(filter(None, (
+        row.text, f"{unsaid[row.host, row.fact]} was open before this change, and is still")))
+    ) if (row.host, row.fact) in unsaid else row for row in rows]
 
 
 def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote], not_of: Collection[tuple[str, str]],
@@ -72,6 +86,26 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
         rows.append(Row("previous", meta.severity, move.fact, move.group, move.host, expected="changed", fix=meta.fix,
                         value=move.value, before=move.before, since=move.since, state="known", same=text))
     return rows
+
+
+def _joined(view: View, moves: Net) -> set[tuple[str, str]]:
+    """(host, fact) that changed to what most of the other hosts of its group and hardware have had all the time,
+    however few these are: nobody wants that put back."""
+    hosts = {host.host: host for host in view.hosts}
+    changed = {(move.host, move.fact): move for move in view.unapproved}
+    changed |= {(host, fact): move for host, facts in moves.moves.items() for fact, move in facts.items()}
+    keys = {each: (hosts[each[0]].group, hosts[each[0]].cohort, each[1], canon(move.value))
+            for each, move in changed.items() if each[0] in hosts}
+    came = Counter(keys.values())
+    wanted = {key[:3] for key in came}
+    totals: Counter[tuple[str, str, str]] = Counter()
+    held: Counter[tuple[str, str, str, str]] = Counter()
+    for tally in view.tallies:
+        if (key := (tally.group, tally.hardware, tally.fact)) in wanted:
+            totals[key] += tally.hosts
+            held[(*key, canon(tally.value))] += tally.hosts
+    return {each for each, key in keys.items() if (stayed := held[key] - came[key]) >= _FEW
+            and 2 * stayed > totals[key[:3]] - came[key]}
 
 
 def _renamed(view: View, move: Move) -> bool:

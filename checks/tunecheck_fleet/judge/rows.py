@@ -177,13 +177,15 @@ def _cause(pile: list[Row], name: str) -> Cause:
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
         text += f"{'; ' if text else ''}{len(befores)} different values before"
+    # A change that some hosts have to take back is told as that.
+    back = next((row for row in pile if row.fix != "none"), first) if first.authority == "previous" else first
     fixes = fixes_of((row.host, Step(row.remedy, row.commands)) for row in pile)
     remedy, commands = said(fixes, first.fix == "reboot")
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=first.group, hosts=hosts, value=first.value if moved else None,
         before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
-        expected=first.expected, fix=first.fix, since=waves[0].since, waves=waves,
+        expected=back.expected, fix=back.fix, since=waves[0].since, waves=waves,
         state="grown" if len(states) > 1 else waves[0].state,
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),

@@ -96,14 +96,14 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     moves = net(move for move in view.moves if move.host not in another)
     volatile = volatile_facts(view, moves.moves)
     skip = {fact.fact for fact in volatile if fact.left_out}
-    wanted, settled, checks, unjudged = desired(view, moves.moves, about)
+    wanted, settled, checks, unjudged, unsaid = desired(view, moves.moves, about)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
     ruled = _ruled(view, settled)
     outliers, voted = majority(view, moves, found, rolled, ruled, skip, options)
     # Where only the previous audit is asked for, the majority has not said anything yet.
     done = settled | voted if options.judges("majority") and options.judges("previous") else settled
-    changed = previous(view, moves, found, rolled, done, skip, another)
+    changed = previous(view, moves, found, rolled, done, skip, another, unsaid)
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))
@@ -121,6 +121,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         causes=tuple(_each_fix_with_inventory(cause, path) for cause in found_causes),
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
+        over_audits=options.since is not None and view.previous is not None,
         notes=(*waived, *notes(view, volatile, moves.back, unjudged))), matched
 
 

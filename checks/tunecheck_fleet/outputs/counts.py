@@ -37,8 +37,9 @@ def unjudged(report: FleetReport) -> set[str]:
 
 
 def verdict_line(report: FleetReport, each: bool = False) -> str:
-    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
-    one cause, as in the list; with -v ``each`` counts for itself."""
+    """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard; and since when, where
+    that was asked for: then it may count others than the audit alone. What happened together is one cause, as in the
+    list; with -v ``each`` counts for itself, and the line says how many that is in the list."""
     counted = report.open if each else [found.lead for found in entries(report.causes) if found.lead.counts]
     told = [cause for cause in counted if not cause.unjudged]
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
@@ -46,6 +47,7 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
     gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
     tail = f"; {' and '.join(gaps)}" if gaps else ""
     of = f" of {report.fact}" if report.fact else ""
+    over = f", over all audits since #{report.previous.id}" if report.over_audits and report.previous else ""
     if not report.answered:
         earlier = f"; {plural(len(counted), 'cause')}{of} from earlier audits" if counted else ""
         return f"UNKNOWN: no host answered, nothing was judged{earlier}{tail}"
@@ -53,7 +55,7 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
         # A check asks less of such a host: the specification may name a number, and every host only has one.
         bare = sum(not row.specified for row in report.hosts if row.status in ("ok", "partial"))
         by = f"; {bare} judged without a specification" if report.fact in BY_ID and bare else ""
-        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{by}{tail}"
+        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{over}{by}{tail}"
     hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"
@@ -61,9 +63,11 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
         stand = Counter(kind(cause) for cause in report.causes)["standing"] if each else sum(
             kind(found.lead) == "standing" for found in entries(report.causes))
         besides = f"; {stand} standing" if stand else ""
-        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and no drift was found{besides}{tail}"
+        return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and no drift was found{over}{besides}{tail}"
     on = f"on {plural(len(hosts), 'host')}"
-    return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
+    whole = sum(found.lead.drifts for found in entries(report.causes)) if each else len(told)
+    apart = f" ({whole} without -v)" if whole != len(told) else ""
+    return f"DRIFT: {plural(len(told), 'cause')}{apart}{of} {on}{over}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
 
 
 def summary(findings: Sequence[Entry]) -> str:

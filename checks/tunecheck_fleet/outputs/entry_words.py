@@ -15,9 +15,9 @@ from ..fleet_report import Cause, Wave
 from ..own_command import own_command
 from .text import ago, change, clock, interval, kind, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "judgement",
-           "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "rest_of", "says",
-           "severity", "silence", "title", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "fix",
+           "judgement", "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks",
+           "rest_of", "says", "severity", "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -25,6 +25,8 @@ _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware ch
 NAMES, FEW = 120, 3
 #: What a cause is by somebody's decision.
 _DECIDED = ("acknowledged", "approved", "waived")
+#: What a fix begins with where no host of a cause answered.
+_STILL = "if it is still so when it answers"
 #: Characters of somebody's own words in one line.
 _NOTE = 30
 
@@ -233,12 +235,20 @@ def needs(finding: Entry) -> str:
     if finding.mended:
         return "changed to what the specification asks for"
     cause = finding.lead
-    if cause.fix in ("none", ""):
+    # What somebody approved, or our own roles did, is as it should be.
+    if cause.fix in ("none", "") or cause.approved or (cause.intended and not cause.counts):
         return ""
     takes = _TAKES.get(cause.fix, cause.fix)
     if not cause.outcome and cause.fix == "reboot" and not _is_of_boot(cause.fact):
         takes = "undo it and reboot"
-    return f"its fix needs {takes}" if cause.outcome else f"to put it back: {takes}"
+    # Of hosts that are silent the value is the last one known.
+    still = f"{_STILL}, " if cause.silent else ""
+    return f"{still}its fix needs {takes}" if cause.outcome else f"{still}to put it back: {takes}"
+
+
+def fix(cause: Cause) -> str:
+    """What is to be done; where none of its hosts answered, only if it is still so."""
+    return f"{_STILL}: {cause.remedy}" if cause.silent and cause.remedy else cause.remedy
 
 
 def _is_of_boot(fact: str) -> bool:

@@ -25,7 +25,7 @@ from tunecheck.util.text import and_more
 from ..entries import Entry, each_cause
 from ..fleet_report import FleetReport, HostRow, Split
 from .counts import UNREAD
-from .entry_words import approving, judgement, lead, needs, part_of, plural, says, title
+from .entry_words import approving, fix, judgement, lead, needs, part_of, plural, says, silence, title
 from .text import UNJUDGED, counted_as, coverage, groups, interval, kind, lasts, measured, shown_apart
 
 __all__ = ["junit"]
@@ -139,7 +139,8 @@ def _cause_text(finding: Entry) -> str:
              "part of": part_of(finding).removeprefix("part of "), "fact": lead(finding),
              "expected": judgement(finding), "found": "" if cause.text in said else cause.text,
              "severity": "" if cause.unjudged else cause.severity, "since": interval(cause.since),
-             "": "" if cause.waived or cause.state == "resolved" else needs(finding), "fix": cause.remedy,
+             "told as of then": "; ".join(silence(cause)),
+             "": "" if cause.waived or cause.state == "resolved" else needs(finding), "fix": fix(cause),
              "approve": approving(finding), plural(len(cause.hosts), "host"): fold(cause.hosts[:_NAMED])}
     return "\n".join(f"{name}{': ' * bool(name)}{value}" for name, value in lines.items() if value)
 

@@ -12,7 +12,7 @@ from ..events.first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
-from .entry_words import approving
+from .entry_words import approving, fix
 from .text import OPEN, kind
 
 __all__ = ["next_step"]
@@ -31,7 +31,8 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
                  and not each.mended]
         if not there:
             continue
-        entry = min(there, key=lambda each: _weight(each.lead))
+        # What was seen tonight comes before what silent hosts had when they were last heard.
+        entry = min(there, key=lambda each: (each.lead.silent, _weight(each.lead)))
         first = _whole(first_of(entry.lead, report.causes), findings, report)
         host = _worst(first.new_hosts or first.hosts, report)
         control = any(each.where == "control" for each in first.commands)
@@ -39,7 +40,7 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
             # What is done on the box says on which; a play does, and so does a fix that is not the same for all.
             where = "" if len(first.fixes) > 1 or (control and not before(first)) else \
                 f"on {fold(first.hosts, _FIT)}: "
-            return f"{first.id} ({first.fact}): {where}{first.remedy}", [each.shown for each in first.commands]
+            return f"{first.id} ({first.fact}): {where}{fix(first)}", [each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
         told = verbose and len(report.hosts) == 1
         gpus = gpus_of(entry)
@@ -47,7 +48,7 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
             return _gpu_lost(entry)
         if told and first.authority in ("desired", "identity"):
             about = f"tunecheck explain {shlex.quote(first.fact)}"
-            return f"{first.id} ({first.fact}): {first.remedy or about}", [
+            return f"{first.id} ({first.fact}): {fix(first) or about}", [
                 *(each.shown for each in first.commands), about]
         if first.authority in ("desired", "identity") or (word != "known" and not told):
             return command, [command]

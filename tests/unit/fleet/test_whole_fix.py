@@ -18,7 +18,7 @@ from tunecheck.model.command import limited, run
 from tunecheck.model.finding import Finding
 from tunecheck.report.style import Style
 from tunecheck.rules import judge as judge_box
-from tunecheck.spec.frozen import Kernel
+from tunecheck.spec.frozen import Acs, Frozen, Kernel
 from tunecheck_fleet.entries import Entry, entries
 from tunecheck_fleet.fixes import Fix, Step, fixes_of, said, together
 from tunecheck_fleet.fleet_report import FleetReport
@@ -57,9 +57,9 @@ def _on(problem: Problem, host: str) -> Problem:
     return dataclasses.replace(problem, remedy=remedy, commands=commands)
 
 
-def _conflicts(running: str) -> list[Finding]:
+def _conflicts(running: str, spec: Frozen = _SPEC) -> list[Finding]:
     return [each for name in ("cmdline-conflict", "cmdline-token") for each in judged(
-        full(switch(), running), name, _SPEC, "host")]
+        full(switch(), running), name, spec, "host")]
 
 
 def _next(report: FleetReport) -> str:
@@ -71,7 +71,8 @@ def test_the_next_step_names_every_word_and_one_play() -> None:
     (entry,) = entries(report.causes)
     step = _next(report)
     assert " (cmdline-conflict): on r1..r4 (4): remove amd_iommu=off and iommu=off from " in step
-    assert step.count("ansible-playbook") == 1 and step.endswith("--tags cmdline -l r1,r2,r3,r4")
+    assert step.count("ansible-playbook") == 1 and step.endswith("--tags acs,cmdline -l r1,r2,r3,r4")
+    assert {each.remedy for each in entry.more} <= {entry.lead.remedy}, "one fix for the same words"
     for width in (40, 60, 80, 100, 200):
         for verbose in (False, True):
             text = "".join(terminal(report, Style(width), verbose, WHEN).split())
@@ -97,12 +98,13 @@ def test_each_host_is_told_its_own_words() -> None:
 def test_a_play_of_the_same_entry_needs_no_reboot_of_its_own() -> None:
     acs = Problem("acs-redirect", "0000:02:00.0", "fail", "redirects", remedy=f"run: {_ACS.shown}", commands=(_ACS,),
                   needs_reboot=True, code="redirects")
-    (entry,) = entries(_told({"r1": _conflicts("amd_iommu=off iommu=off")}, acs).causes)
+    spec = frozen(iommu="pt", kernel=Kernel(cmdline=("pcie_port_pm=off",)), acs=Acs(peer_redirect="leave"))
+    (entry,) = entries(_told({"r1": _conflicts("amd_iommu=off iommu=off", spec)}, acs).causes)
     assert {each.fact for each in entry.more} == {"cmdline-conflict", "cmdline-token", "acs-redirect"}
     assert entry.lead.remedy.endswith(" --tags cmdline,acs -l r1") and entry.lead.remedy.count("ansible-playbook") == 1
     assert entry.lead.commands[-1].shown in entry.lead.remedy
     raised = dataclasses.replace(acs, remedy=f"set it in the inventory, then run: {_ACS.shown}")
-    (entry,) = entries(_told({"r1": _conflicts("amd_iommu=off iommu=off")}, raised).causes)
+    (entry,) = entries(_told({"r1": _conflicts("amd_iommu=off iommu=off", spec)}, raised).causes)
     assert "acs" not in entry.lead.remedy, "another thing to do, which -v shows"
 
 

@@ -5,18 +5,16 @@ one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ...model.command import typed
 from ...model.finding import Finding, Remedy
-from ...parsers.kernel.cmdline import missing
-from ...parsers.kernel.param_conflicts import Conflict, conflicts
+from ...parsers.kernel.param_conflicts import conflicts
 from ...spec.frozen import declared_tokens
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
-from ..remedies.loader_edit import sources
+from ..remedies.acs_remedies import before_the_play, line_fix
 
 CHECK = Check(
     "cmdline-conflict", "nothing on the command line takes a declared parameter back",
@@ -47,7 +45,7 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     found = conflicts(declared, running.value)
     # Of every finding the whole fix: a word that is left would take another reboot.
-    remedy = _without(case, found, declared, running.value) if found else None
+    remedy = _without(case) if found else None
     for conflict in found:
         code, outcome, verb, more = (("overridden", "fail", "takes back", "") if conflict.wins else
                                      ("contradicted", "warn", "stands beside", ", which the kernel obeys"))
@@ -59,16 +57,10 @@ def judge(case: Case) -> Iterator[Finding]:
                       "the declared parameters", evidence=(running.source,))
 
 
-def _without(case: Case, found: Sequence[Conflict], declared: tuple[str, ...], running: tuple[str, ...]) -> Remedy:
+def _without(case: Case) -> Remedy:
     """Return how all these words get off the command line with one reboot. Where the role has parameters to set, which
-    it refuses to do while the words are there, it reboots the box for both."""
-    rivals = list(dict.fromkeys(conflict.rival for conflict in found))
-    # grubby takes whole tokens away: iommu=off is a part of iommu=off,pt.
-    whole = rivals if all(rival in running for rival in rivals) else []
-    named = " and ".join(part for part in (", ".join(rivals[:-1]), rivals[-1]) if part)
-    parts = (*typed("remove {words} from the boot configuration that sets " + ("it" if len(rivals) == 1 else "them") +
-                    " (look in {sources})", words=named, sources=sources(case)),
-             *boot_remedies.written(case, [], whole, reboot=False))
-    play = case.play("cmdline", True) if missing(declared, running) else None
-    return Remedy.of(*parts, *((", then ", *play.parts) if play is not None else (", then reboot",)),
-                     ansible_tags=("cmdline",), needs_reboot=True)
+    it refuses to do while the words are there, it reboots the box for both: that is the fix of cmdline-token."""
+    before = before_the_play(case)
+    if boot_remedies.lacking(case):
+        return case.play(",".join(line_fix(case).ansible_tags), True, before)
+    return Remedy.of(*before, ", then reboot", ansible_tags=("cmdline",), needs_reboot=True)

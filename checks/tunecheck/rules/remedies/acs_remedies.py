@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...model.command import Command, addresses, run, typed
 from ...model.finding import Place, Remedy
+from ...parsers.kernel.param_conflicts import split
 from ...spec.frozen import declared_tokens
 from ..context import Case
 from . import boot_remedies
 from .iommu_remedies import switched_off
 from .loader_edit import place
 
-__all__ = ["GUEST_PORTS", "boot_fix", "clear_now", "line_fix"]
+__all__ = ["GUEST_PORTS", "before_the_play", "boot_fix", "clear_now", "line_fix"]
 
 GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; the ACS bits that decide are those of "
                "its host, where they stay on for ATS and between machines")
@@ -48,7 +51,7 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
                         needs_reboot=True)
     if case.frozen is None or not by_play:
         return by_hand
-    return case.play("acs,cmdline" if off or lacking else "acs", True, _before_the_play(case, off), by_hand)
+    return case.play("acs,cmdline" if off or lacking else "acs", True, before_the_play(case, off), by_hand)
 
 
 def line_fix(case: Case) -> Remedy:
@@ -58,20 +61,26 @@ def line_fix(case: Case) -> Remedy:
     if "iommu=pt" in lacking and case.spec.acs.peer_redirect == "off" and not case.guest \
             and case.snapshot.topology.path_ports() and not any(_ACS_WORD in word for word in running):
         return boot_fix(case)
-    return case.play("cmdline", True, by_hand=boot_remedies.add(case, lacking))
+    return case.play("cmdline", True, before_the_play(case), boot_remedies.add(case, lacking))
 
 
-def _before_the_play(case: Case, off: list[str]) -> str:
-    """Return what to change so that the play boots without the words ``off``: what the specification asks for in the
-    inventory, what somebody else wrote by hand, as no play removes that."""
+def before_the_play(case: Case, off: Sequence[str] = ()) -> tuple[str | Command, ...]:
+    """Return what to change so that the play boots without the words ``off`` and without any that contradicts what is
+    declared: what the specification asks for in the inventory, what somebody else wrote by hand, as no play removes
+    that. Every check gives a box the same instruction."""
     spec = case.spec
-    ours = [word for word in off if word in spec.kernel.cmdline]
-    others = [word for word in off if word not in declared_tokens(spec)]
-    return " and ".join((
-        *(['set box_spec.iommu: "pt"'] if off and spec.iommu != "pt" else []),
-        *([f"take {' '.join(ours)} out of box_spec.kernel.cmdline"] if ours else []),
-        *([f"take {' '.join(others)} out of {place(case)} by hand: it was not "
-           f"tunecheck that put {'them' if len(others) > 1 else 'it'} there"] if others else [])))
+    rivals = boot_remedies.rivals(case)
+    words = [*rivals, *(word for word in off if not set(split(word)) & set(rivals))]
+    ours = [word for word in words if word in spec.kernel.cmdline]
+    others = [word for word in words if word not in declared_tokens(spec)]
+    steps: list[tuple[str | Command, ...]] = []
+    if off and spec.iommu != "pt":
+        steps.append(('set box_spec.iommu: "pt"',))
+    if ours:
+        steps.append(typed("take {words} out of box_spec.kernel.cmdline", words=" ".join(ours)))
+    if others:
+        steps.append(boot_remedies.taken_off(case, others))
+    return tuple(part for number, step in enumerate(steps) for part in (*([" and "] if number else []), *step))
 
 
 def clear_now(ports: list[str]) -> Command:

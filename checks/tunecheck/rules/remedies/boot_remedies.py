@@ -9,11 +9,12 @@ from ...model.command import Command, host, run, typed
 from ...model.finding import Remedy
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
+from ...parsers.kernel.param_conflicts import conflicts
 from ...spec.frozen import declared_tokens
 from ..context import Case
-from .loader_edit import place, taken
+from .loader_edit import place, sources, taken
 
-__all__ = ["add", "commit", "keep", "lacking", "remove", "written"]
+__all__ = ["add", "commit", "keep", "lacking", "remove", "rivals", "taken_off", "written"]
 
 
 def lacking(case: Case) -> list[str]:
@@ -26,6 +27,12 @@ def lacking(case: Case) -> list[str]:
     generated = None if case.trial or case.open_trial else case.host.boot.generated.value
     return [token for token in declared_tokens(case.spec) if not set(words([token])) <= INEFFECTIVE.keys()
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
+
+
+def rivals(case: Case) -> list[str]:
+    """Return the running words that contradict declared parameters. All of them are one edit, and one reboot."""
+    running = case.host.kernel.cmdline.value if case.snapshot.host else None
+    return list(dict.fromkeys(each.rival for each in conflicts(declared_tokens(case.spec), running or ())))
 
 
 def add(case: Case, words: Sequence[str]) -> Remedy:
@@ -52,6 +59,17 @@ def remove(case: Case, words: Sequence[str]) -> Remedy:
     """Return how to take the words off the command line, whoever put them there."""
     return Remedy.of(*typed("take {words} out of {place}", words=" ".join(words), place=place(case)),
                      *written(case, [], words), needs_reboot=True)
+
+
+def taken_off(case: Case, words: Sequence[str]) -> tuple[str | Command, ...]:
+    """Return how words that somebody else set get off the command line: where they stand is not known."""
+    running = case.host.kernel.cmdline.value or ()
+    # grubby takes whole tokens away: iommu=off is a part of iommu=off,pt.
+    whole = words if all(word in running for word in words) else []
+    named = " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return (*typed("remove {words} from the boot configuration that sets " + ("it" if len(words) == 1 else "them") +
+                   " (look in {sources})", words=named, sources=sources(case)),
+            *written(case, [], whole, reboot=False))
 
 
 def written(case: Case, put: Sequence[str], away: Sequence[str] = (), reboot: bool = True) -> tuple[str | Command, ...]:

@@ -27,7 +27,7 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
-from ..entry_words import approving, expected, lead, needs, says, severity, silence, title
+from ..entry_words import approving, expected, fix, lead, needs, says, severity, silence, title
 from ..text import SEVERITIES, STATUSES, change, clock, counted_as, interval, kind, lasts, titled
 from .timeline import timeline
 
@@ -116,7 +116,7 @@ def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> d
             "short": _short(cause), "names": fold(cause.hosts, 4000),
             "expected": expected(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
-                    for part, command in pieces(cause.remedy, cause.commands)]}
+                    for part, command in pieces(fix(cause), cause.commands)]}
 
 
 def _not_of(cause: Cause) -> str:
@@ -133,7 +133,11 @@ def _takes(entry: Entry) -> str:
     if cause.outcome == "unknown":
         return "" if cause.remedy else "what is missing stands above"
     if cause.authority in ("previous", "majority", "reference"):
-        return "takes effect at once"
+        from tunecheck.facts.registry import entry_of  # start-up time: it names every fact of a box
+
+        # Of a change that nobody has to put back there is nothing to say.
+        known = entry_of(cause.fact)
+        return "takes effect at once" if cause.counts and (known is None or known.fix == cause.fix) else ""
     return "" if cause.remedy else "see the page of the check"
 
 
