@@ -38,7 +38,8 @@ def make_keys(folder: Path, name: str) -> None:
 
 
 def _file(path: str, mode: str, user: str, content: bytes) -> str:
-    return f"f+~ {path} {mode} {user} {user} - {base64.b64encode(content).decode()}"
+    # By the first boot alone: on a btrfs that is full to its last byte, writing a file anew would leave it empty.
+    return f"f~ {path} {mode} {user} {user} - {base64.b64encode(content).decode()}"
 
 
 def write_config(folder: Path, name: str, port: int) -> None:
