@@ -52,8 +52,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     checks: set[tuple[str, str]] = set()
     wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
+    # Where all are silent there is nothing to count, and what changed earlier is open all the same.
     names = sorted(view.names | {tally.fact for tally in view.tallies} | {
-        fact for facts in moved.values() for fact in facts})
+        fact for facts in moved.values() for fact in facts} | {move.fact for move in view.unapproved})
     hosts = {host.host: host for host in view.hosts}
     earlier = {(move.host, move.fact): move for move in view.unapproved}
     stirred: dict[str, set[str]] = defaultdict(set)     # also what changed and came back
@@ -77,10 +78,10 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             if wanted is None or (host.group, problem.check) in wanted:
                 # Of several facts the one that changed is not the one that cannot be told.
                 moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
-                changed = [moved[host.host][fact] for fact in moving if fact in moved.get(host.host, {})]
+                changed = [move for fact in moving if (
+                    move := moved.get(host.host, {}).get(fact, earlier.get((host.host, fact)))) is not None]
                 row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
-                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in moving
-                                                    if (host.host, fact) in earlier)]))
+                rows.append(_came(row, changed))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything.
