@@ -14,9 +14,9 @@ from tunecheck.rules.index import CHECKS
 
 from ..fleet_report import Since
 from .rows import Row
-from .view import View
+from .view import Move, View
 
-__all__ = ["CHECKING", "asked", "may_be_asked"]
+__all__ = ["CHECKING", "asked", "may_be_asked", "took_back"]
 
 #: The checks that find such words, and the facts that hold them.
 CHECKING = frozenset(check.id for check in CHECKS if check.against)
@@ -27,6 +27,11 @@ _WORDS = "kernel.cmdline."
 def may_be_asked(fact: str) -> bool:
     """Whether it is a fact of which a check may ask that words go."""
     return any(fnmatchcase(fact, pattern) for pattern in _FACTS)
+
+
+def took_back(subject: str, move: Move) -> bool:
+    """Whether a word that left with this change took the declared one back."""
+    return any(clash(subject, word) for word in _gone(move))
 
 
 def asked(view: View, rows: Iterable[Row]) -> list[Row]:
@@ -63,7 +68,7 @@ def _is_asked(row: Row, since: Since, declared: Mapping[str, list[_Span]]) -> bo
     return bool(gone) and all(any(clash(subject, word) for subject in subjects) for word in gone)
 
 
-def _gone(row: Row) -> Iterator[str]:
+def _gone(row: Row | Move) -> Iterator[str]:
     """The words that left the command line; none where another came with it: nobody asked for that one."""
     name = row.fact.removeprefix(_WORDS)
     before, now = (list(_words(name, value)) for value in (row.before, row.value))

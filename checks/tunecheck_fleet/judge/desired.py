@@ -12,7 +12,8 @@ from tunecheck.rules.codes import NOT_DECLARED
 
 from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
-from .authority import HAPPENING, judged, judges_one
+from .asked import CHECKING, took_back
+from .authority import HAPPENING, judged, judges_one, looked_at
 from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
@@ -78,8 +79,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             if wanted is None or (host.group, problem.check) in wanted:
                 # Of several facts the one that changed is not the one that cannot be told.
                 moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
-                changed = [move for fact in moving if (
-                    move := moved.get(host.host, {}).get(fact, earlier.get((host.host, fact)))) is not None]
+                steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
+                changed = [step for step in steps if step is not None]
                 row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
                 rows.append(_came(row, changed))
     for over in view.resolved:
@@ -95,11 +96,12 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
         gone = _without_its_gpu(problem, there, moved.get(over.host, {}))
-        lost = over.unspecified and not gone and _by_specification(view, problem, judges, stirred[over.host])
+        allowed = over.respecified and _by_specification(view, problem, judges, stirred[over.host])
+        lost = over.unspecified and not gone and allowed
         if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
             unjudged[over.host, over.check] = code
             continue
-        why = gone or _why_over(view, problem, judges, moved.get(over.host, {}), stirred[over.host])
+        why = gone or _why_over(problem, judges, moved.get(over.host, {}), allowed)
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
@@ -111,10 +113,10 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
 
 def _by_specification(view: View, problem: Problem, judges: list[str], stirred: set[str]) -> bool:
-    """Whether nothing but the specification can have ended a finding: what the host was judged by earlier is not
-    kept."""
+    """Whether nothing but the specification, which is another one, can have ended a finding."""
     same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
-    return same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
+    return (same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
+            and not looked_at(problem.check, stirred))
 
 
 def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -> str:
@@ -127,15 +129,16 @@ def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -
     return "there are fewer GPUs now, and its GPU may be the one that is gone"
 
 
-def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move], stirred: set[str]) -> str:
-    """What is so where a check finds something no more: the fact that changed, where it is one. Where none of the facts
-    that it judges changed (``stirred``: in between, too), most likely the specification did: what the box was judged by
-    earlier is not kept. Another version of tunecheck judges otherwise."""
+def _why_over(problem: Problem, judges: list[str], moved: Mapping[str, Move], allowed: bool) -> str:
+    """What is so where a check finds something no more: the fact that changed, where it is one, first of those that the
+    check judges. ``allowed``: none of these did, in between either, and the specification is another one."""
     if problem.outcome == "unknown":
         return "this can be judged now"
-    if _by_specification(view, problem, judges, stirred):
+    if allowed:
         return "the specification most likely allows this now: no fact that the check judges has changed"
-    changed = [moved[fact] for fact in judges if fact in moved]
+    changed = [moved[fact] for fact in judges if fact in moved] or [
+        moved[fact] for fact in looked_at(problem.check, sorted(moved))
+        if problem.check not in CHECKING or took_back(problem.subject, moved[fact])]
     if len(changed) != 1:
         return OVER
     value = changed[0].value

@@ -97,8 +97,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(opened),
         words=store.last_words(gone_dark(hosts, opened), audit.id),
-        resolved=resolved_of(store, (row for row in store.problems_resolved(first, audit.id, told=True)
-                                     if (row.until or 0) > before.get(row.host, after)), hosts) if compared else (),
+        resolved=resolved_of(store, (
+            row for row in store.problems_resolved(first, audit.id, told=True)
+            if (row.until or 0) > before.get(row.host, after)), hosts, audit) if compared else (),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),

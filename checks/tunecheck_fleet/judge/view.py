@@ -123,7 +123,8 @@ class Kept:
 class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
     time; None: that is not kept (a history of an older version). ``unspecified``: it was found with a specification,
-    and the host is judged without one now."""
+    and the host is judged without one now. ``respecified``: the audit in which it was over judged the host by another
+    specification than the one before."""
 
     host: str
     group: str
@@ -133,6 +134,7 @@ class Resolved:
     since: Since
     told: Problem | None = None
     unspecified: bool = False
+    respecified: bool = False
 
 
 @dataclass(frozen=True)
