@@ -144,6 +144,8 @@ class Cause:
     fixes: tuple[Fix, ...] = ()
     #: Those of its hosts that are silent: they have it as far as is known.
     last_heard: tuple[LastHeard, ...] = ()
+    #: Of values that are what they were before: host -> since when it had another one. ``since`` is when that ended.
+    opened: Mapping[str, Since] = field(default_factory=dict)
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -105,7 +106,11 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         checks.add((there.group, over.check))
         settled.update((over.host, fact) for fact in judges if fact in moved.get(over.host, {}))
         if wanted is None or (there.group, over.check) in wanted:
-            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
+            moving = judges if over.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
+            # The values as they were while it was open: by these it is in the entry that it was in.
+            was = [replace(step, before=step.value, value=step.before) for fact in moving
+                   if (step := moved.get(over.host, {}).get(fact)) is not None]
+            row = _row(view, there, problem, _keys(problem), judges, was, "resolved", False)._replace(
                 since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))

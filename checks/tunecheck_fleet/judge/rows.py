@@ -104,6 +104,8 @@ class Row(NamedTuple):
     heard: tuple[int, float] | None = None
     #: As in Cause.
     was: str = ""
+    #: Of a value that is what it was before: since when it had been another one.
+    opened: Since | None = None
     #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
     named: tuple[str, ...] = ()
 
@@ -195,6 +197,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
         asked=tuple(sorted({row.host for row in pile if row.asked})),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
+        opened={row.host: row.opened for row in pile if row.state == "resolved" and row.opened is not None},
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
                          for heard in sorted({row.heard for row in pile if row.heard is not None})))
 

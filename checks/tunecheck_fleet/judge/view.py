@@ -75,7 +75,8 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True)
 class Move:
-    """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it."""
+    """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it.
+    ``held``: since when the host had the value before."""
 
     host: str
     group: str
@@ -84,6 +85,7 @@ class Move:
     value: Any
     since: Since
     ours: bool = False
+    held: Since | None = None
 
 
 @dataclass(frozen=True)

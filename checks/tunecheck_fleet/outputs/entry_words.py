@@ -13,7 +13,7 @@ from ..events.first import before
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
 from ..own_command import own_command
-from .text import ago, change, clock, interval, kind, titled
+from .text import ago, change, clock, in_words, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "judgement",
            "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks", "rest_of", "says",
@@ -135,7 +135,7 @@ def lead(finding: Entry) -> str:
     cause = finding.lead
     if gpus_of(finding) is None:
         return ""
-    return f"{titled(cause)}{':' * (cause.before is None and cause.value is None)} {change(cause)}"
+    return f"{titled(cause)}{':' * in_words(cause)} {change(cause)}"
 
 
 def _boards(moves: GpuMoves) -> str:
