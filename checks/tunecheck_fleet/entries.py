@@ -126,7 +126,7 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
     left, leading = list(members), set[int]()
     for fold in FOLDS:
         # What is not known may follow from something that happened; it does not say that it did.
-        told = [index for index in members if ranked[index].outcome != "unknown"
+        told = [index for index in members if (ranked[index].outcome != "unknown" or ranked[index].was)
                 and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))]
         found = [index for index in told if index in left]
         moved = _moved(fold, [ranked[index] for index in told])

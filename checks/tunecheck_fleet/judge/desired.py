@@ -72,18 +72,21 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
     for host in view.hosts:
         for problem in host.problems if host.told else ():
-            judges, keys = facts(problem), _keys_as_before(view, host, problem, moved.get(host.host, {}))
+            judges = facts(problem)
             checks.add((host.group, problem.check))
-            standing = _is_standing(view, host, problem, keys)
-            if not standing:
-                settled.update((host.host, fact) for fact in judges)
-            if wanted is None or (host.group, problem.check) in wanted:
-                # Of several facts the one that changed is not the one that cannot be told.
-                moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
-                steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
-                changed = [step for step in steps if step is not None]
-                row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
-                rows.append(_came(row, changed))
+            for keys, before in _each_found(view, host, problem) or [
+                    (_keys_as_before(view, host, problem, moved.get(host.host, {})), None)]:
+                standing = _is_standing(view, host, problem, keys)
+                if not standing:
+                    settled.update((host.host, fact) for fact in judges)
+                if wanted is None or (host.group, problem.check) in wanted:
+                    # Of several facts the one that changed is not the one that cannot be told.
+                    moving = judges if problem.outcome != "unknown" or judges_one(
+                        problem.check, problem.subject) else []
+                    steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
+                    changed = [step for step in steps if step is not None]
+                    row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing, before)
+                    rows.append(_came(row, changed))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything.
@@ -187,7 +190,8 @@ def _keys_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str
 
 
 def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
-         state: Literal["new", "known", "resolved"], standing: bool) -> Row:
+         state: Literal["new", "known", "resolved"], standing: bool, before: Problem | None = None) -> Row:
+    """``before``: how that was told the last time which cannot be told now; None: it is told, or that is not kept."""
     metas = [view.of(fact) for fact in about]
     # A check's own advice knows whether it needs a boot.
     fixes = [meta.fix for meta in metas if meta.fix != "none" and not (meta.fix == "reboot" and problem.remedy)]
@@ -203,13 +207,16 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     was = _was(view, host, problem) if problem.outcome == "unknown" else ""
     if was:
         severity = "medium"     # it was found before, and may still be so
-    before = _told_before(view, host, problem) if was else None
+    # What only an older answer told says so itself.
+    dark = f"cannot be told now: {problem.text}; it was {was} when it last could" \
+        if was and problem.observed not in ("fail", "warn") else problem.text
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=standing,
-        about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
+        about=about[0] if len(about) == 1 else "", subject=problem.subject if before is None else before.subject,
+        text=dark, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
 
@@ -224,11 +231,21 @@ def _was(view: View, host: Host, problem: Problem) -> str:
     return min(own, default=problem.observed if problem.observed in ("fail", "warn") else "")
 
 
-def _told_before(view: View, host: Host, problem: Problem) -> Problem | None:
-    """How that was told the last time which cannot be told now; None: that is not kept."""
-    found = view.found.get(host.host, {}).get(problem.check, {})
-    keys = [key for key in problem.keys if key in found] or sorted(found)
-    return next((told for key in keys if (told := view.words.get((host.host, problem.check, key))) is not None), None)
+def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[_Keys, Problem | None]]:
+    """What was found before and cannot be told now, each thing by itself: what the view has it under, and how it was
+    told the last time (None: that is not kept). It is so since then. Of what no problem of the check names the first
+    one tells, that cannot be told."""
+    found = view.found.get(host.host, {}).get(problem.check, {}) if problem.outcome == "unknown" else {}
+    said = {key for other in host.problems if other.check == problem.check for key in other.keys} if found else set()
+    things: dict[tuple[str, ...], tuple[_Keys, Problem | None]] = {}
+    own = [key for key in problem.keys if key in found]
+    first = next((other for other in host.problems if (other.check, other.outcome) == (problem.check, "unknown")), None)
+    rest = sorted(key for key in found if key not in said) if not own or first is problem else []
+    for key in own + rest:
+        told = view.words.get((host.host, problem.check, key))
+        name = () if told is None else (told.outcome, told.code, _same_of(told))
+        things.setdefault(name, ([], told))[0].append((problem.check, key))
+    return list(things.values())
 
 
 def _came(row: Row, moves: list[Move]) -> Row:

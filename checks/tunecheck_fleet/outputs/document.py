@@ -92,7 +92,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
         "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
-        "covered": list(cause.covered), "asked": list(cause.asked),
+        "covered": list(cause.covered), "asked": list(cause.asked), "untold": list(cause.untold),
         "last_heard": [{"audit": each.audit, "at": each.at, "hosts": list(each.hosts)} for each in cause.last_heard],
     }
 

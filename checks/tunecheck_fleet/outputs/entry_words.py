@@ -68,6 +68,8 @@ def remarks(cause: Cause, now: float) -> list[str]:
             found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
     found += ["as the specification asks"] if as_asked(cause) and cause.counts else []
+    if cause.untold:
+        found.append(f"{len(cause.untold)} of {len(cause.hosts)} cannot be told now")
     return [*found, *silence(cause, now), *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
 
