@@ -217,7 +217,9 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject if before is None else before.subject,
         text=dark, remedy=problem.remedy,
-        commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
+        commands=problem.commands, outcome=problem.outcome, was=was,
+        # What it is called and what follows goes by what was found.
+        code=problem.code if before is None else before.code,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
 
 

@@ -76,8 +76,7 @@ def matches(waiver: Waiver, row: Row) -> bool:
     pattern = f"{waiver.fact}*" if waiver.fact.endswith(".") else waiver.fact
     return (fnmatchcase(row.group, waiver.group or "*") and fnmatchcase(row.host, waiver.host or "*")
             and any(fnmatchcase(name, pattern) for name in
-                {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", row.about,
-                                                  *(f"{row.fact}/{code}" for code in row.named[1:2])})
+                {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", row.about})
             and (waiver.value is None or waiver.value == canon(row.value)))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.unit.fleet.same_answers import answers_alike
 
 from tunecheck_fleet.decisions_by_id import decide, finding_of, shown_in
 from tunecheck_fleet.fleet_report import Cause
@@ -82,6 +83,7 @@ def test_an_entry_keeps_each_of_its_hosts_whoever_can_tell_it(store: Store) -> N
             assert now.hosts == ("h0", "h1")
             assert set(now.untold) == (dark if len(dark) == 1 else set()) and (
                 now.outcome == "unknown") == (len(dark) == 2)
+        assert answers_alike(store) == 3
         assert exit_code(report(store), ("unknown",)) == exit_code(report(store), ("fail",)) == 1
 
 
