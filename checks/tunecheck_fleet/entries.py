@@ -51,14 +51,13 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     seen_before: set[_Key] = set()      # of which something came when the host was known already, so all did
     for index, cause in enumerate(ranked):
         for wave in cause.all_waves:
-            # Of what is over it does not matter since when it was so.
-            seen = 0 if cause.state == "resolved" else wave.since.seen if wave.since is not None else None
-            if seen is not None:
-                before = not seen or wave.since is None or wave.since.after is not None
-                for host in wave.hosts:
-                    key = host, seen, _sort(cause)
+            for host in wave.hosts:
+                # What is over is together what was so while it was open.
+                since = cause.opened.get(host, wave.since)
+                if since is not None:
+                    key = host, since.seen, _sort(cause)
                     together.setdefault(key, []).append(index)
-                    if before:
+                    if since.after is not None:
                         seen_before.add(key)
     follows: dict[int, dict[str, int]] = {}     # cause -> host -> the cause that leads it there
     names: dict[int, str] = {}
@@ -127,7 +126,7 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
     left, leading = list(members), set[int]()
     for fold in FOLDS:
         # What is not known may follow from something that happened; it does not say that it did.
-        told = [index for index in members if ranked[index].outcome != "unknown"
+        told = [index for index in members if (ranked[index].outcome != "unknown" or ranked[index].was)
                 and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))]
         found = [index for index in told if index in left]
         moved = _moved(fold, [ranked[index] for index in told])
@@ -184,9 +183,8 @@ def _counts(cause: Cause, fold: Fold, moved: int) -> bool:
 
 
 def _opens(cause: Cause, fold: Fold) -> bool:
-    """Whether it fails, and its fix has to come before those of a check that leads. Of what is over nothing has."""
-    return cause.outcome == "fail" and cause.state != "resolved" and not fold.when and any(
-        _matches(name, fold.leads) for name in before(cause))
+    """Whether it fails, and its fix has to come before those of a check that leads. What is over leads as it did."""
+    return cause.outcome == "fail" and not fold.when and any(_matches(name, fold.leads) for name in before(cause))
 
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:

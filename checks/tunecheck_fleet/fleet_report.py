@@ -123,6 +123,8 @@ class Cause:
     code: str = ""
     #: Of what cannot be told now, what was found before: fail, warn, or "" (nothing, or it was never known).
     was: str = ""
+    #: Those of its hosts that cannot tell it now, beside others that do: there it was so when it could be told last.
+    untold: tuple[str, ...] = ()
     intended: bool = False
     #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
     #: it: it goes with what was asked for.
@@ -144,6 +146,8 @@ class Cause:
     fixes: tuple[Fix, ...] = ()
     #: Those of its hosts that are silent: they have it as far as is known.
     last_heard: tuple[LastHeard, ...] = ()
+    #: Of values that are what they were before: host -> since when it had another one. ``since`` is when that ended.
+    opened: Mapping[str, Since] = field(default_factory=dict)
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
@@ -169,6 +173,7 @@ class Cause:
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
                        asked=tuple(host for host in self.asked if host in hosts),
+                       untold=tuple(host for host in self.untold if host in hosts),
                        last_heard=tuple(replace(each, hosts=left) for each in self.last_heard
                                         if (left := tuple(host for host in each.hosts if host in hosts))),
                        state="grown" if len(states) > 1 else next(iter(states), self.state))

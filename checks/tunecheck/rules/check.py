@@ -96,7 +96,9 @@ class Check:
     no earlier finding (told.py); every other skip says that the check does not apply. ``before``: checks that nothing
     mends on a host while this one fails there, as the role or the kernel refuses it: its own fix comes first.
     ``against``: the facts, as shell patterns, whose words may take back what the finding's subject declares
-    (parsers/kernel/param_conflicts.py): that such a word goes is what the specification asks for."""
+    (parsers/kernel/param_conflicts.py): that such a word goes is what the specification asks for. ``compares``: the
+    facts that it holds those against which it judges. A change of one may end what it found; of these facts drift asks
+    the majority and the previous audit all the same."""
 
     id: str
     summary: str
@@ -114,6 +116,7 @@ class Check:
     could_not_look: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
+    compares: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

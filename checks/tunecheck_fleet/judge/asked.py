@@ -14,9 +14,9 @@ from tunecheck.rules.index import CHECKS
 
 from ..fleet_report import Since
 from .rows import Row
-from .view import View
+from .view import Move, View
 
-__all__ = ["CHECKING", "asked", "may_be_asked"]
+__all__ = ["CHECKING", "asked", "may_be_asked", "took_back"]
 
 _WORDS = "kernel.cmdline."
 #: What the files of the boot configuration set: whole words.
@@ -29,6 +29,11 @@ _FACTS = (*(pattern for check in CHECKS for pattern in check.against), _FILES)
 def may_be_asked(fact: str) -> bool:
     """Whether it is a fact of which a check may ask that words go."""
     return any(fnmatchcase(fact, pattern) for pattern in _FACTS)
+
+
+def took_back(subject: str, move: Move) -> bool:
+    """Whether a word that left with this change took the declared one back."""
+    return any(clash(subject, word) for word in _gone(move))
 
 
 def asked(view: View, rows: Iterable[Row]) -> list[Row]:
@@ -66,6 +71,13 @@ def _is_asked(row: Row, since: Since, declared: Mapping[str, list[_Span]]) -> bo
     declared_words = {word for subject in subjects for word in split(subject)}
     return bool(gone or came) and declared_words.issuperset(came) and all(
         any(clash(subject, word) for subject in subjects) for word in gone)
+
+
+def _gone(move: Move) -> Iterator[str]:
+    """The words that left the command line; none where another came with it: nobody asked for that one."""
+    before, now = (list(_words(move.fact, value)) for value in (move.before, move.value))
+    if move.fact.startswith(_WORDS) and set(now) <= set(before):
+        yield from (word for word in before if word not in now)
 
 
 def _words(fact: str, value: Any) -> Iterator[str]:

@@ -7,12 +7,15 @@ from fnmatch import fnmatchcase
 
 from tunecheck.rules.index import CHECKS
 
-__all__ = ["HAPPENING", "JUDGED", "about", "checks_of", "judged", "judges_one", "judging"]
+__all__ = ["HAPPENING", "JUDGED", "about", "checks_of", "judged", "judges_one", "judging", "looked_at"]
 
 #: Checks of what goes on, not of how a box is set up: more of it is news, so that a warning of theirs never stands.
 HAPPENING = frozenset(check.id for check in CHECKS if check.tells_events)
 #: Check -> the facts it judges, as shell patterns; {subject} is the name of what the finding was about.
 JUDGED = {check.id: check.judges for check in CHECKS if check.judges}
+#: Check -> further facts that may end what it found: those it compares with, and whose words may take a declared one
+#: back.
+_BESIDE = {check.id: (*check.compares, *check.against) for check in CHECKS if check.compares or check.against}
 _OF_SUBJECT = {check.id: dict(check.judges_of) for check in CHECKS if check.judges_of}
 
 
@@ -55,6 +58,11 @@ def judging(check: str, facts: Iterable[str]) -> list[str]:
     """Those of the facts that the check may judge, on whichever subject."""
     patterns = [pattern.replace("{subject}", "*") for pattern in JUDGED.get(check, ())]
     return [fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns)]
+
+
+def looked_at(check: str, facts: Iterable[str]) -> list[str]:
+    """Those of the facts that the check looks at without judging them: one that changes may end what it found."""
+    return [fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in _BESIDE.get(check, ()))]
 
 
 def _word(subject: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -12,7 +13,8 @@ from tunecheck.rules.codes import NOT_DECLARED
 
 from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
-from .authority import HAPPENING, judged, judges_one
+from .asked import CHECKING, took_back
+from .authority import HAPPENING, judged, judges_one, looked_at
 from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
@@ -54,6 +56,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     checks: set[tuple[str, str]] = set()
     wanted = _checks_of(view, about) if about is not None else None
     settled: set[tuple[str, str]] = set()
+    # Where all are silent there is nothing to count, and what changed earlier is open all the same.
     names = sorted(view.names | {tally.fact for tally in view.tallies} | {
         fact for facts in moved.values() for fact in facts} | {move.fact for move in view.unapproved})
     hosts = {host.host: host for host in view.hosts}
@@ -73,24 +76,27 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
     for host in view.hosts:
         for problem in host.problems if host.told else ():
-            judges, keys = facts(problem), _keys_as_before(view, host, problem, moved.get(host.host, {}))
+            judges = facts(problem)
             checks.add((host.group, problem.check))
-            standing = _is_standing(view, host, problem, keys)
-            if not standing:
-                settled.update((host.host, fact) for fact in judges)
-            for fact in judges:
-                change = moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact))
-                if change is not None and _open_before(view, host, keys, change):
-                    unsaid.setdefault((host.host, fact), problem.check)
-                elif change is not None:
-                    said.add((host.host, fact))
-            if wanted is None or (host.group, problem.check) in wanted:
-                # Of several facts the one that changed is not the one that cannot be told.
-                moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
-                changed = [moved[host.host][fact] for fact in moving if fact in moved.get(host.host, {})]
-                row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing)
-                rows.append(_came(row, [*changed, *(earlier[host.host, fact] for fact in moving
-                                                    if (host.host, fact) in earlier)]))
+            for keys, before in _each_found(view, host, problem) or [
+                    (_keys_as_before(view, host, problem, moved.get(host.host, {})), None)]:
+                standing = _is_standing(view, host, problem, keys)
+                if not standing:
+                    settled.update((host.host, fact) for fact in judges)
+                for fact in judges:
+                    change = moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact))
+                    if change is not None and _open_before(view, host, keys, change):
+                        unsaid.setdefault((host.host, fact), problem.check)
+                    elif change is not None:
+                        said.add((host.host, fact))
+                if wanted is None or (host.group, problem.check) in wanted:
+                    # Of several facts the one that changed is not the one that cannot be told.
+                    moving = judges if problem.outcome != "unknown" or judges_one(
+                        problem.check, problem.subject) else []
+                    steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
+                    changed = [step for step in steps if step is not None]
+                    row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing, before)
+                    rows.append(_came(row, changed))
     for over in view.resolved:
         there = hosts.get(over.host)
         # A check that does not know any more has not resolved anything.
@@ -104,17 +110,22 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
         gone = _without_its_gpu(problem, there, moved.get(over.host, {}))
-        lost = over.unspecified and not gone and _by_specification(view, problem, judges, stirred[over.host])
+        allowed = over.respecified and _by_specification(view, problem, judges, stirred[over.host])
+        lost = over.unspecified and not gone and allowed
         if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
             unjudged[over.host, over.check] = code
             continue
-        why = gone or _why_over(view, problem, judges, moved.get(over.host, {}), stirred[over.host])
+        why = gone or _why_over(problem, judges, moved.get(over.host, {}), allowed)
         checks.add((there.group, over.check))
         ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
         settled |= ended
         said |= ended
         if wanted is None or (there.group, over.check) in wanted:
-            row = _row(view, there, problem, _keys(problem), judges, [], "resolved", False)._replace(
+            moving = judges if over.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
+            # The values as they were while it was open: by these it is in the entry that it was in.
+            was = [replace(step, before=step.value, value=step.before) for fact in moving
+                   if (step := moved.get(over.host, {}).get(fact)) is not None]
+            row = _row(view, there, problem, _keys(problem), judges, was, "resolved", False)._replace(
                 since=over.since, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
@@ -123,10 +134,10 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
 
 
 def _by_specification(view: View, problem: Problem, judges: list[str], stirred: set[str]) -> bool:
-    """Whether nothing but the specification can have ended a finding: what the host was judged by earlier is not
-    kept."""
+    """Whether nothing but the specification, which is another one, can have ended a finding."""
     same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
-    return same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
+    return (same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
+            and not looked_at(problem.check, stirred))
 
 
 def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -> str:
@@ -139,15 +150,16 @@ def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -
     return "there are fewer GPUs now, and its GPU may be the one that is gone"
 
 
-def _why_over(view: View, problem: Problem, judges: list[str], moved: Mapping[str, Move], stirred: set[str]) -> str:
-    """What is so where a check finds something no more: the fact that changed, where it is one. Where none of the facts
-    that it judges changed (``stirred``: in between, too), most likely the specification did: what the box was judged by
-    earlier is not kept. Another version of tunecheck judges otherwise."""
+def _why_over(problem: Problem, judges: list[str], moved: Mapping[str, Move], allowed: bool) -> str:
+    """What is so where a check finds something no more: the fact that changed, where it is one, first of those that the
+    check judges. ``allowed``: none of these did, in between either, and the specification is another one."""
     if problem.outcome == "unknown":
         return "this can be judged now"
-    if _by_specification(view, problem, judges, stirred):
+    if allowed:
         return "the specification most likely allows this now: no fact that the check judges has changed"
-    changed = [moved[fact] for fact in judges if fact in moved]
+    changed = [moved[fact] for fact in judges if fact in moved] or [
+        moved[fact] for fact in looked_at(problem.check, sorted(moved))
+        if problem.check not in CHECKING or took_back(problem.subject, moved[fact])]
     if len(changed) != 1:
         return OVER
     value = changed[0].value
@@ -197,7 +209,8 @@ def _keys_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str
 
 
 def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
-         state: Literal["new", "known", "resolved"], standing: bool) -> Row:
+         state: Literal["new", "known", "resolved"], standing: bool, before: Problem | None = None) -> Row:
+    """``before``: how that was told the last time which cannot be told now; None: it is told, or that is not kept."""
     metas = [view.of(fact) for fact in about]
     # A check's own advice knows whether it needs a boot.
     fixes = [meta.fix for meta in metas if meta.fix != "none" and not (meta.fix == "reboot" and problem.remedy)]
@@ -213,14 +226,19 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     was = _was(view, host, problem) if problem.outcome == "unknown" else ""
     if was:
         severity = "medium"     # it was found before, and may still be so
-    before = _told_before(view, host, problem) if was else None
+    # What only an older answer told says so itself.
+    dark = f"cannot be told now: {problem.text}; it was {was} when it last could" \
+        if was and problem.observed not in ("fail", "warn") else problem.text
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=standing,
-        about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
-        commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
+        about=about[0] if len(about) == 1 else "", subject=problem.subject if before is None else before.subject,
+        text=dark, remedy=problem.remedy,
+        commands=problem.commands, outcome=problem.outcome, was=was,
+        # What it is called and what follows goes by what was found.
+        code=problem.code if before is None else before.code,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
 
 
@@ -234,11 +252,21 @@ def _was(view: View, host: Host, problem: Problem) -> str:
     return min(own, default=problem.observed if problem.observed in ("fail", "warn") else "")
 
 
-def _told_before(view: View, host: Host, problem: Problem) -> Problem | None:
-    """How that was told the last time which cannot be told now; None: that is not kept."""
-    found = view.found.get(host.host, {}).get(problem.check, {})
-    keys = [key for key in problem.keys if key in found] or sorted(found)
-    return next((told for key in keys if (told := view.words.get((host.host, problem.check, key))) is not None), None)
+def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[_Keys, Problem | None]]:
+    """What was found before and cannot be told now, each thing by itself: what the view has it under, and how it was
+    told the last time (None: that is not kept). It is so since then. Of what no problem of the check names the first
+    one tells, that cannot be told."""
+    found = view.found.get(host.host, {}).get(problem.check, {}) if problem.outcome == "unknown" else {}
+    said = {key for other in host.problems if other.check == problem.check for key in other.keys} if found else set()
+    things: dict[tuple[str, ...], tuple[_Keys, Problem | None]] = {}
+    own = [key for key in problem.keys if key in found]
+    first = next((other for other in host.problems if (other.check, other.outcome) == (problem.check, "unknown")), None)
+    rest = sorted(key for key in found if key not in said) if not own or first is problem else []
+    for key in own + rest:
+        told = view.words.get((host.host, problem.check, key))
+        name = () if told is None else (told.outcome, told.code, _same_of(told))
+        things.setdefault(name, ([], told))[0].append((problem.check, key))
+    return list(things.values())
 
 
 def _came(row: Row, moves: list[Move]) -> Row:

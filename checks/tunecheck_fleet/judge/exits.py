@@ -43,7 +43,7 @@ def exit_code(report: FleetReport, fail_on: Collection[str] = (), max_missing: s
         "drift": outcome(report) == "drift",
         "fail": any(cause.authority == "role" or (cause.authority == "desired" and "fail" in (cause.outcome, cause.was))
                     for cause in report.drift),
-        "unknown": any(cause.outcome == "unknown" for cause in report.open),
+        "unknown": any(cause.outcome == "unknown" or cause.untold for cause in report.open),
         "coverage": short,
     }
     return 1 if any(hit[name] for name in fail_on) else 3 if short else 0

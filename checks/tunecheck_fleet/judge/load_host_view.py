@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..model import AuditHead
 from .approved import MOST, apart, approved
-from .authority import JUDGED, judging
+from .authority import JUDGED, judging, looked_at
 from .options import SPLIT, JudgeOptions
 from .silent import with_silent
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
@@ -88,7 +88,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     pairs = one.pairs() if listed else set()
     if listed:      # what only hosts told that are silent now is judged by its moves alone
         facts |= {fact for _, fact in one.moved(previous.id, groups) - pairs}
-    about = {fact for check in checks for fact in judging(check, one.facts.values())}
+    about = {fact for check in checks for which in (judging, looked_at) for fact in which(check, one.facts.values())}
     moving = facts | about | restless
 
     # The others, as far as they share in that.
@@ -132,7 +132,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(of_host),
         words=store.last_words(gone_dark(hosts, of_host), audit.id),
-        resolved=resolved_of(store, over, hosts),
+        resolved=resolved_of(store, over, hosts, audit),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times

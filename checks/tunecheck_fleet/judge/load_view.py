@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +59,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     opened = store.open_findings(audit.id)
     began, standing = began_of(opened)
     states = store.hosts(audit.id, also, gauges=(STATE,))
-    # What is new on a host goes by the audit before the one that it answered last, where no day was asked for.
-    before = {state.host: also[state.newest] or 0 for state in states if options.since is None
-              and state.newest in also and state.newest is not None}
+    before = _compared_before(states, store.names(audit.id), also, previous) if options.since is None else {}
     census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also)
     kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
@@ -101,8 +99,9 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(opened),
         words=store.last_words(gone_dark(hosts, opened), audit.id),
-        resolved=resolved_of(store, (row for row in store.problems_resolved(first, audit.id, told=True)
-                                     if (row.until or 0) > before.get(row.host, after)), hosts) if compared else (),
+        resolved=resolved_of(store, (
+            row for row in store.problems_resolved(first, audit.id, told=True)
+            if (row.until or 0) > before.get(row.host, after)), hosts, audit) if compared else (),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),
@@ -123,6 +122,15 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
                    approved=approved(store, hosts, differing) if newest else frozenset())
 
 
+def _compared_before(states: Iterable[HostState], own: Collection[str], also: Mapping[int, int | None],
+                     previous: AuditHead | None) -> dict[str, int]:
+    """Of a host that another audit heard last, the audit with which it is compared: the one before that, and not before
+    the one that the whole report is compared with. What this audit asked itself (``own``), also where it got no answer,
+    is told as it told that."""
+    least = previous.id if previous is not None else 0
+    return {state.host: max(also[state.newest] or 0, least) for state in states
+            if state.host not in own and state.newest is not None and state.newest in also}
+
 
 def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int | None]) -> tuple[str, ...]:
     """How old the answers of other audits are; of hosts that are silent, notes() says it."""
@@ -133,7 +141,6 @@ def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int 
                  for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
-
 def _unapproved(store: Store, after: int, audit: AuditHead, asked: Mapping[str, str],
                 before: Mapping[str, int], but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
     """Changes of earlier audits (up to ``after``; of a host, up to ``before``) that nobody approved; and what is as it
@@ -141,7 +148,6 @@ def _unapproved(store: Store, after: int, audit: AuditHead, asked: Mapping[str, 
     rows, back = store.unapproved(audit.id, but)
     return (moves_of((row for row in rows if row.host in asked
                     and row.since.seen <= before.get(row.host, after)), asked), frozenset(back))
-
 
 
 def _shared(store: Store, seen: View) -> tuple[Kept, ...]:

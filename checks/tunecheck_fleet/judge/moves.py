@@ -41,7 +41,8 @@ def net(moves: Iterable[Move]) -> Net:
         else:
             since = last.since if len(taken) == 1 else Since(last.since.seen, last.since.seen_at,
                                                              first.since.after, first.since.after_at)
-            found[host][fact] = replace(last, before=first.before, since=since, ours=all(move.ours for move in taken))
+            found[host][fact] = replace(last, before=first.before, since=since, ours=all(move.ours for move in taken),
+                                          held=first.held)
     return Net(dict(found), tuple(back))
 
 

@@ -51,6 +51,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
                 before=move.before, since=move.since,
                 state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
+                opened=move.held,
                 text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
     rows = [row._replace(expected=_AS_OTHERS, fix="none") if (row.host, row.fact) in joined and row.state != "resolved"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -104,6 +104,8 @@ class Row(NamedTuple):
     heard: tuple[int, float] | None = None
     #: As in Cause.
     was: str = ""
+    #: Of a value that is what it was before: since when it had been another one.
+    opened: Since | None = None
     #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
     named: tuple[str, ...] = ()
 
@@ -114,9 +116,18 @@ class Row(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, ...]:
-        return (self.authority, self.group, self.fact, self.outcome, self.code, self.same, self.was, *self.named,
-                str(self.unjudged), str(self.state == "resolved"), str(self.intended), str(self.standing),
-                str(self.waived and self.waived.id), str(self.approved is not None))
+        """What cannot be told now is still the one thing that it was, and that others may still tell."""
+        return self._identity(*self.named, "") if self.named else self.alone
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """The same of a host that tells one such thing, and cannot tell another."""
+        return self._identity(self.outcome, self.code, self.same, self.was, *self.named)
+
+    def _identity(self, *told: str) -> tuple[str, ...]:
+        return (self.authority, self.group, self.fact, *told, str(self.unjudged), str(self.state == "resolved"),
+                str(self.intended), str(self.standing), str(self.waived and self.waived.id),
+                str(self.approved is not None))
 
     def name(self, whole: bool) -> str:
         """What it is called, whatever becomes of it. Numbers that a check observes may be other ones every night, and
@@ -139,9 +150,7 @@ class Row(NamedTuple):
 def causes(rows: Iterable[Row], about: str | None = None) -> tuple[Cause, ...]:
     """Rows with one destination as one cause; worst first, then by hosts, then the oldest. ``about``: those of this
     host alone, with its own words, since and decisions; what they are called depends on all rows."""
-    piles: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        piles.setdefault(row.identity, []).append(row)
+    piles = _piled(rows)
     named = {key: pile[0].name(False) for key, pile in piles.items()}
     # What is over may have the id of what is open, and none of the others that are over.
     alike: dict[tuple[str, bool], list[tuple[str, ...]]] = {}
@@ -158,8 +167,22 @@ def causes(rows: Iterable[Row], about: str | None = None) -> tuple[Cause, ...]:
     return tuple(sorted(found, key=_rank))
 
 
+def _piled(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
+    piles: dict[tuple[str, ...], list[Row]] = {}
+    dark: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        (dark if row.named else piles).setdefault(row.identity, []).append(row)
+    for key, those in dark.items():
+        telling = {row.host for row in piles.get(key, ())}
+        for row in those:
+            piles.setdefault(row.alone if row.host in telling else key, []).append(row)
+    return piles
+
+
 def _cause(pile: list[Row], name: str) -> Cause:
-    first = pile[0]
+    told = [row for row in pile if not row.was]
+    dark, told = ([row for row in pile if row.was], told) if told else ([], pile)
+    first = told[0]
     hosts = tuple(sorted({row.host for row in pile}))
     # Ties go to the value that sorts first, so that two runs over one store say the same.
     # A check, or a replaced box, is one cause whatever it was that moved: of several values none is that of all.
@@ -167,12 +190,12 @@ def _cause(pile: list[Row], name: str) -> Cause:
              or len({(canon(row.before), canon(row.value)) for row in pile}) == 1)
     befores = Counter(canon(row.before) for row in pile)
     before = min(befores, key=lambda text: (-befores[text], text))
-    texts = Counter(row.text for row in pile)
+    texts = Counter(row.text for row in told)
     text = min(texts, key=lambda text: (-texts[text], text))
     if first.state == "resolved" and first.outcome and len(texts) > 1:      # each is so of its own hosts alone
         text = OVER
     else:
-        text += _not_of_all(text, pile, hosts)
+        text += _not_of_all(text, told, {row.host for row in told})
     waves = _waves(pile)
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
@@ -187,7 +210,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
         expected=back.expected, fix=back.fix, since=waves[0].since, waves=waves,
         state="grown" if len(states) > 1 else waves[0].state,
-        subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
+        subject=first.subject if len({row.subject for row in told}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
         outcome=first.outcome, was=first.was, code=first.code, standing=first.standing, id=name,
@@ -196,12 +219,14 @@ def _cause(pile: list[Row], name: str) -> Cause:
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
         asked=tuple(sorted({row.host for row in pile if row.asked})),
+        untold=tuple(sorted({row.host for row in dark})),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
+        opened={row.host: row.opened for row in pile if row.state == "resolved" and row.opened is not None},
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
                          for heard in sorted({row.heard for row in pile if row.heard is not None})))
 
 
-def _not_of_all(text: str, pile: Iterable[Row], hosts: Sequence[str]) -> str:
+def _not_of_all(text: str, pile: Iterable[Row], hosts: Collection[str]) -> str:
     """Whose words these are, where they are not so on every host: the numbers of one are no claim about another."""
     own = sorted({row.host for row in pile if row.text == text})
     return "" if len(own) == len(hosts) or not text else (

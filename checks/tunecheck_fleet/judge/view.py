@@ -75,7 +75,8 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True)
 class Move:
-    """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it."""
+    """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it.
+    ``held``: since when the host had the value before."""
 
     host: str
     group: str
@@ -84,6 +85,7 @@ class Move:
     value: Any
     since: Since
     ours: bool = False
+    held: Since | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class Kept:
 class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
     time; None: that is not kept (a history of an older version). ``unspecified``: it was found with a specification,
-    and the host is judged without one now."""
+    and the host is judged without one now. ``respecified``: the audit in which it was over judged the host by another
+    specification than the one before."""
 
     host: str
     group: str
@@ -133,6 +136,7 @@ class Resolved:
     since: Since
     told: Problem | None = None
     unspecified: bool = False
+    respecified: bool = False
 
 
 @dataclass(frozen=True)

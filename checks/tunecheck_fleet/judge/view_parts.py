@@ -204,25 +204,27 @@ def groups_of(hosts: Iterable[Host]) -> dict[str, str]:
 
 def moves_of(rows: Iterable[ChangeRow], groups: Mapping[str, str]) -> tuple[Move, ...]:
     return tuple(sorted((Move(row.host, groups.get(row.host, row.group), row.fact, row.before, row.value, row.since,
-                              row.receipt is not None)
+                              row.receipt is not None, row.held)
                          for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
 
 
-def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host]) -> tuple[Resolved, ...]:
+def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host], audit: AuditHead
+                ) -> tuple[Resolved, ...]:
     found, there = list(rows), {host.host: host for host in hosts}
     groups = groups_of(there.values())
     # What a host was judged with when something was found, where it is judged without a specification now.
     bare = {name for name, host in there.items() if host.told and host.spec is None}
-    then: dict[int, set[str]] = {}
-    for row in found:
-        if row.host in bare and row.outcome != "unknown":
-            then.setdefault(row.since.seen, set()).add(row.host)
-    had = {(state.host, seen) for seen, names in then.items()
-           for state in store.hosts(seen, only=names, bare=True) if state.spec is not None}
-    return tuple(sorted((Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject,
-                                  _outcome(row.outcome), row.since, row.told, (row.host, row.since.seen) in had)
-                         for row in found), key=lambda problem: (problem.check, problem.host, problem.subject,
-                                                                problem.outcome)))
+    by = store.judged_by({(row.host, number) for row in found if row.outcome != "unknown" for number in (
+        row.since.seen, (row.until or 0) - 1, row.until or 0)}, audit.id)
+
+    def of(row: ProblemSince) -> Resolved:
+        last, over = (row.host, (row.until or 0) - 1), (row.host, row.until or 0)
+        return Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject, _outcome(row.outcome),
+                        row.since, row.told, row.host in bare and by.get((row.host, row.since.seen)) is not None,
+                        last in by and by[last] != by.get(over))
+
+    return tuple(sorted(map(of, found), key=lambda problem: (problem.check, problem.host, problem.subject,
+                                                             problem.outcome)))
 
 
 def mended(store: Store, open_moves: Iterable[Move], previous: AuditHead | None,

@@ -92,7 +92,8 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
         "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
-        "covered": list(cause.covered), "asked": list(cause.asked),
+        "covered": list(cause.covered), "asked": list(cause.asked), "untold": list(cause.untold),
+        "opened": [{"host": host, "since": since_of(since)} for host, since in sorted(cause.opened.items())],
         "last_heard": [{"audit": each.audit, "at": each.at, "hosts": list(each.hosts)} for each in cause.last_heard],
     }
 

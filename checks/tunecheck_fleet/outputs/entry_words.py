@@ -13,7 +13,7 @@ from ..events.first import before
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
 from ..own_command import own_command
-from .text import ago, change, clock, interval, kind, titled
+from .text import ago, change, clock, in_words, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "fix",
            "judgement", "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks",
@@ -70,6 +70,8 @@ def remarks(cause: Cause, now: float) -> list[str]:
             found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
     found += ["as the specification asks"] if as_asked(cause) and cause.counts else []
+    if cause.untold:
+        found.append(f"{len(cause.untold)} of {len(cause.hosts)} cannot be told now")
     return [*found, *silence(cause, now), *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
 
 
@@ -137,7 +139,7 @@ def lead(finding: Entry) -> str:
     cause = finding.lead
     if gpus_of(finding) is None:
         return ""
-    return f"{titled(cause)}{':' * (cause.before is None and cause.value is None)} {change(cause)}"
+    return f"{titled(cause)}{':' * in_words(cause)} {change(cause)}"
 
 
 def _boards(moves: GpuMoves) -> str:

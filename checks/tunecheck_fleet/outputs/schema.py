@@ -49,6 +49,7 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
+    untold=later(listed(TEXT)), opened=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
     last_heard=later(listed(object_(audit=COUNT, at=_TIME, hosts=listed(TEXT)))))
 _CAUSE = object_(**_FIELDS)
 #: The cause that leads, and the names of what else the same thing moved.

@@ -15,8 +15,8 @@ from tunecheck.util.host_names import natural
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "UNJUDGED", "ago", "between", "change",
-           "clock", "compared", "counted_as", "coverage", "days", "gaps", "groups", "heard", "interval", "kind",
-           "lasts", "measured", "shown", "shown_apart", "since_of", "titled"]
+           "clock", "compared", "counted_as", "coverage", "days", "gaps", "groups", "heard", "in_words", "interval",
+           "kind", "lasts", "measured", "shown", "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -121,11 +121,17 @@ def _text(value: Any, depth: int) -> str:
 
 
 def change(cause: Cause) -> str:
-    """"pt -> (absent)"; of a check that knows no values, what it says."""
-    if cause.before is None and cause.value is None:
+    """"pt -> (absent)"; of a check that knows no values, what it says, and of one that is over, why."""
+    if in_words(cause):
         return cause.text or "(absent)"
     before, value = measured(cause.fact, cause.before), measured(cause.fact, cause.value)
     return " -> ".join(shown_apart((before, value))) if cause.before != cause.value else shown(value)
+
+
+def in_words(cause: Cause) -> bool:
+    """Whether it is told by a sentence, not by values."""
+    over = cause.state == "resolved" and cause.authority == "desired" and bool(cause.text)
+    return over or (cause.before is None and cause.value is None)
 
 
 def titled(cause: Cause) -> str:

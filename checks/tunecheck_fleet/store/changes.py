@@ -24,6 +24,7 @@ __all__ = ["changes", "diff", "timeline"]
 
 def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
             facts: Collection[str] | None = None, name: str | None = None) -> list[ChangeRow]:
+    last = span.alias()     # the value until then
     with store.db.read() as connection:
         when = times(store, connection)
         only = store.interned.only(connection, span.c.fact_id, facts)
@@ -34,15 +35,19 @@ def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
                     if called else host.c.name == name)
         rows = connection.execute(
             select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
-                   span.c.before_id, span.c.from_audit, span.c.after_audit).join(host, host.c.id == span.c.host_id)
+                   span.c.before_id, span.c.from_audit, span.c.after_audit, last.c.from_audit, last.c.after_audit)
+            .join(host, host.c.id == span.c.host_id)
+            .outerjoin(last, (last.c.host_id == span.c.host_id) & (last.c.fact_id == span.c.fact_id)
+                       & (last.c.until_audit == span.c.from_audit))
             .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false(), *only)
             .order_by(span.c.from_audit, host.c.name, span.c.fact_id)).all()
         named, values = names_and_values(store, connection, rows)
         before = store.interned.decoded(connection, {row.before_id for row in rows})
         ran = runs(connection, {row.id for row in rows})
     return [ChangeRow(called.get(host_id, called_now), group, hardware, named[number], before[before_id], values[held],
-                      since(when, begun, after), receipt(ran, host_id, begun))
-            for number, held, host_id, called_now, group, hardware, before_id, begun, after in rows]
+                      since(when, begun, after), receipt(ran, host_id, begun),
+                      None if first is None else since(when, first, ahead))
+            for number, held, host_id, called_now, group, hardware, before_id, begun, after, first, ahead in rows]
 
 
 _WINDOW = span.c.from_audit > bindparam("a"), span.c.from_audit <= bindparam("b")

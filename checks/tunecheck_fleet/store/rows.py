@@ -105,7 +105,8 @@ class Span:
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """A fact that changed on a host. ``receipt`` as in Span."""
+    """A fact that changed on a host. ``receipt`` as in Span. ``held``: since when it had the value before, as far as
+    that is known."""
 
     host: str
     group: str
@@ -115,6 +116,7 @@ class ChangeRow:
     value: Any
     since: Since
     receipt: Change | None = None
+    held: Since | None = None
 
 
 class DiffRow(NamedTuple):

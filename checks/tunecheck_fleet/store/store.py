@@ -28,7 +28,7 @@ from . import (
 from . import (
     write_host as put,
 )
-from .found import findings, last_words, open_findings
+from .found import findings, judged_by, last_words, open_findings
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,
@@ -232,6 +232,10 @@ class Store(OpenHistory):
                    audit_id: int) -> dict[tuple[str, str, str], Problem]:
         """(host, check, subject's key) -> how the host told it the last time, of host -> (check, subject, outcome)."""
         return last_words.last_words(self, wanted, audit_id)
+
+    def judged_by(self, wanted: Collection[tuple[str, int]], audit_id: int) -> dict[tuple[str, int], str | None]:
+        """(host, audit) -> the digest of the specification by which the host was judged then; None: without one."""
+        return judged_by.judged_by(self, wanted, audit_id)
 
     def newest_document(self, host: str) -> bytes:
         """The snapshot of the host's newest answer. UsageError: no such host, or it never answered."""

@@ -77,16 +77,20 @@ def _approved_in(connection: Connection, audit_id: int) -> dict[tuple[int, int],
 
 def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
                approved_in: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, Change]]]
-               ) -> dict[tuple[int, int], int]:
-    """(host, fact) -> the number of the value that was last a baseline there."""
-    found: dict[tuple[int, int], int] = {}
+               ) -> dict[tuple[int, int], int | None]:
+    """(host, fact) -> the number of the value that was last a baseline there. What a host did not have when it was
+    first heard has no span of that time: its first one says what was before."""
+    found: dict[tuple[int, int], int | None] = {}
     numbers = sorted(hosts)
     for start in range(0, len(numbers), 500):
-        for host_id, fact_id, begun, value_id, first in connection.execute(
-                select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline)
+        for host_id, fact_id, begun, value_id, first, before_id in connection.execute(
+                select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline,
+                       span.c.before_id)
                 .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
                 .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
             key = host_id, fact_id
             if first or begun <= max(general, approved_in.get(key, 0)) or receipt(ran, host_id, begun) is not None:
                 found[key] = value_id
+            else:
+                found.setdefault(key, before_id)
     return found

@@ -268,8 +268,8 @@ def test_what_is_over_without_a_change_of_its_facts_is_most_likely_allowed_now()
     """A list that was cut short is told without its end."""
     hosts = (_host("h1"),)
     lists = ("GPU0-GPU4", "GPU1-GPU5 and 10 more")
-    over = tuple(Resolved("h1", "g", "topo-relation", name, "warn", since(5, 4)) for name in lists)
-    errors = (Resolved("h1", "g", "xid", "GPU0", "warn", since(5, 4)),)
+    over = tuple(Resolved("h1", "g", "topo-relation", name, "warn", since(5, 4), respecified=True) for name in lists)
+    errors = (Resolved("h1", "g", "xid", "GPU0", "warn", since(5, 4), respecified=True),)
     values = {"h1": {"pcie.relation": {"PIX": 1}}}
     same = _said(view(values, hosts=hosts, resolved=(*over, *errors)))
     told = {(each.fact, each.subject, "the specification most likely allows this now" in each.text)
@@ -291,7 +291,8 @@ def test_of_what_is_over_the_value_is_told_that_all_its_hosts_have(values: tuple
                                                                    told: bool) -> None:
     names = [f"h{number}" for number in range(max(1, len(values)))]
     last = _fail("cmdline-token", "iommu=pt", code="not-running") if told else None
-    over = tuple(Resolved(name, "g", "cmdline-token", "iommu=pt", "fail", since(5, 4), last) for name in names)
+    over = tuple(Resolved(name, "g", "cmdline-token", "iommu=pt", "fail", since(5, 4), last, respecified=True)
+                 for name in names)
     moves = tuple(move(name, "kernel.cmdline.iommu", "x", value) for name, value in zip(names, values, strict=False))
     there = {name: {"kernel.cmdline.iommu": value} for name, value in zip(names, values or ("x",), strict=False)}
     (cause,) = [each for each in _said(view(there, hosts=tuple(map(_host, names)), resolved=over, moves=moves)).causes

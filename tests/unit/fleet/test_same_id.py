@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.unit.fleet.same_answers import answers_alike
 
 from tunecheck_fleet.decisions_by_id import decide, finding_of, shown_in
 from tunecheck_fleet.fleet_report import Cause
-from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.judge import JudgeOptions, exit_code, report
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import Store, open_store
 
@@ -64,15 +65,33 @@ def test_an_id_stays_while_the_finding_cannot_be_told(store: Store, found: Probl
             ] == [first.id]
 
 
-def test_an_id_stays_with_the_host_that_still_tells_it(store: Store) -> None:
+def test_an_entry_keeps_each_of_its_hosts_whoever_can_tell_it(store: Store) -> None:
     _night(store, (), (), ())
     _night(store, (_FAIL,), (_FAIL,), (_OTHER,))
-    ids = {host: _open(store, host)[0].id for host in ("h0", "h1", "h2")}
-    assert ids["h0"] == ids["h1"] != ids["h2"]
-    for hosts in ((None, (_FAIL,), None), ((_FAIL,), None, (_UNREAD,)), (None, None, None)):
+    first = {host: _open(store, host)[0] for host in ("h0", "h1", "h2")}
+    assert first["h0"].id == first["h1"].id != first["h2"].id
+    for hosts in ((None, (_FAIL,), None), ((_FAIL,), None, (_UNREAD,)), ((_NONE_READ,), (_FAIL,), None),
+                  (None, None, None)):
         _night(store, *hosts)
+        for host, before in first.items():
+            for about in (None, host):
+                now = {each.id: each for each in _open(store, host, about)}[before.id]
+                assert (now.since, now.state) == (before.since, "known"), (hosts, host, about)
         for host in ("h0", "h1"):
-            if hosts[int(host[1])] == (_FAIL,) or hosts[:2] == (None, None):
-                assert [each.id for each in _open(store, host)] == [ids[host]], hosts
-        assert ids["h2"] in [each.id for each in _open(store, "h2")], hosts
-        assert ids["h0"] in {each.id for each in report(store).causes}
+            now = {each.id: each for each in _open(store, host)}[first[host].id]
+            dark = {f"h{number}" for number, told in enumerate(hosts[:2]) if told != (_FAIL,)}
+            assert now.hosts == ("h0", "h1")
+            assert set(now.untold) == (dark if len(dark) == 1 else set()) and (
+                now.outcome == "unknown") == (len(dark) == 2)
+        assert answers_alike(store) == 3
+        assert exit_code(report(store), ("unknown",)) == exit_code(report(store), ("fail",)) == 1
+
+
+def test_of_several_things_none_is_lost_by_one_silence_of_the_check(store: Store) -> None:
+    _night(store, ())
+    _night(store, (_FAIL, _OTHER))
+    ids = {each.id for each in _open(store, "h0")}
+    for dark in (None, (_NONE_READ,), (_UNREAD,)):
+        _night(store, dark)
+        assert len(ids) == 2 and {each.id for each in _open(store, "h0")} >= ids, dark
+        assert {each.since.seen for each in _open(store, "h0") if each.id in ids and each.since} == {2}

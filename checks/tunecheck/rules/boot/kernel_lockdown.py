@@ -13,7 +13,7 @@ from ..remedies.acs_remedies import boot_fix
 
 CHECK = Check(
     "kernel-lockdown", "the kernel lets ACS be written, or nothing depends on it",
-    Heading.BOOT, 80, Family.BOOT, judges=("kernel.lockdown",),
+    Heading.BOOT, 80, Family.BOOT, judges=("kernel.lockdown",), compares=("platform.secure_boot",),
 )
 CODES = {
     "setpci-refused": "Kernel lockdown refuses the only way by which the specification clears ACS.",

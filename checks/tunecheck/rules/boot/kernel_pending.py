@@ -12,7 +12,8 @@ from ..context import Case
 
 CHECK = Check(
     "kernel-pending", "the next boot starts the running kernel",
-    Heading.KERNEL, 120, Family.BOOT, DRIVER, judges=("kernel.next",), could_not_look=("no-version",),
+    Heading.KERNEL, 120, Family.BOOT, DRIVER, judges=("kernel.next",), compares=("kernel.running",),
+    could_not_look=("no-version",),
 )
 CODES = {
     "no-boot-loader": "The machine has no boot loader of its own, so no next boot can be compared.",

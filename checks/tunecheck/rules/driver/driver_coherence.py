@@ -13,6 +13,7 @@ from .version_refused import refused
 CHECK = Check(
     "driver-coherence", "kernel module, libraries and packages are of one version",
     Heading.DRIVER, 20, Family.DRIVER, DRIVER, judges=("driver.library.*", "driver.nvml"),
+    compares=("driver.loaded",),
 )
 _ID = CHECK.id
 CODES = {

@@ -13,6 +13,7 @@ from ..nvidia import from_driver
 CHECK = Check(
     "secure-boot-key", "the kernel trusts whoever signed the module",
     Heading.DRIVER, 80, Family.DRIVER, DRIVER, judges=("driver.signer", "driver.keys"),
+    compares=("platform.secure_boot",),
 )
 _ID = CHECK.id
 CODES = {

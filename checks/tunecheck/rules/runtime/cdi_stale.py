@@ -16,6 +16,7 @@ from . import from_runtime
 CHECK = Check(
     "cdi-stale", "the CDI specification is of the loaded driver, and its files are there",
     Heading.RUNTIME, 60, Family.RUNTIME, RUNTIME, judges=("cdi.drivers", "cdi.missing"),
+    compares=("driver.loaded",),
 )
 _ID = CHECK.id
 CODES = {

@@ -1,0 +1,91 @@
+"""What is over is told under the id that it was open under, and in the entry that it was in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.fleet.nights import STATES, Fleet
+from tests.unit.fleet.store.stores import Clock
+
+from tunecheck_fleet.entries import entries
+from tunecheck_fleet.fleet_report import FleetReport
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.webhook import event
+from tunecheck_fleet.store import Store, open_store
+
+_MARKS = sorted({*STATES, "old bios", "memory"})
+
+
+@pytest.fixture(name="store")
+def _store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "fleet.db"), clock=Clock(), catalogue=1) as store:
+        yield store
+
+
+def _audit(store: Store, told: Iterable[Seen]) -> FleetReport:
+    assert isinstance(store.clock, Clock)
+    store.clock.hours(24)
+    hosts = list(told)
+    head = store.begin("/inv", [(each.host, each.group) for each in hosts])
+    for each in hosts:
+        store.put(head.id, each)
+    store.finish(head.id)
+    return report(store, head.id, JudgeOptions(now=store.clock()))
+
+
+def _ids(found: FleetReport, over: bool) -> dict[str, set[str]]:
+    """The id of every entry that counts, or is over -> those of its parts."""
+    return {each.lead.id: {more.id for more in each.more} for each in entries(found.causes)
+            if (each.lead.state == "resolved" if over else each.lead.counts)}
+
+
+@pytest.mark.parametrize("later", [0, 1])
+@pytest.mark.parametrize("mark", _MARKS)
+def test_each_entry_is_over_under_its_own_id(store: Store, mark: str, later: int) -> None:
+    fleet = Fleet(hosts=10)
+    host = min(name for name in fleet.boxes if not name.startswith("g99"))
+    fleet.mark(mark, 2, [host], until=3 + later)
+    _audit(store, fleet.night(1))
+    opened = _ids(_audit(store, fleet.night(2)), over=False)
+    for night in range(3, 3 + later):
+        assert _ids(_audit(store, fleet.night(night)), over=False) == opened
+    found = _audit(store, fleet.night(3 + later))
+    assert _ids(found, over=True) == opened
+    told: Any = document(found)
+    assert {each["id"] for each in told["entries"] if each["kind"] == "resolved"} == set(opened)
+    told = event(found)
+    assert {each["id"] for each in json.loads(json.dumps(told))["resolved"]} == set(opened)
+
+
+def test_what_came_in_two_nights_is_over_as_two_entries(store: Store) -> None:
+    fleet = Fleet(hosts=10)
+    host = min(name for name in fleet.boxes if not name.startswith("g99"))
+    fleet.mark("driver", 2, [host], until=4)
+    fleet.mark("kernel", 3, [host], until=4)
+    for night in (1, 2):
+        _audit(store, fleet.night(night))
+    opened = _ids(_audit(store, fleet.night(3)), over=False)
+    assert set(_ids(_audit(store, fleet.night(4)), over=True)) == set(opened)
+
+
+def test_the_fix_that_had_to_come_first_leads_also_what_is_over(store: Store) -> None:
+    conflict = Problem("cmdline-conflict", "pcie_aspm.policy=performance", "fail", "taken back",
+                       code="overridden")
+    token = Problem("cmdline-token", "pcie_port_pm=off", "fail", "is not there", code="not-running")
+    well = Seen("h", "g", "ok", tunecheck="0.1.0", document=b"{}", spec="s", known={
+        "kernel.cmdline.pcie_aspm": None, "kernel.cmdline.pcie_port_pm": "off"})
+    _audit(store, [well])
+    opened = _ids(_audit(store, [replace(well, problems=(conflict, token), known={
+        "kernel.cmdline.pcie_aspm": "off", "kernel.cmdline.pcie_port_pm": None})]), over=False)
+    assert len(opened) == 1
+    found = _audit(store, [well])
+    assert _ids(found, over=True) == opened
+    assert [each.lead.text for each in entries(found.causes) if each.lead.state == "resolved"] == [
+        "kernel.cmdline.pcie_aspm is absent now"]
