@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from ...model.command import Command, host, run, typed
 from ...model.finding import Remedy
-from ...parsers.kernel.cmdline import missing, words
+from ...parsers.kernel.cmdline import acts, missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
 from ...spec.frozen import declared_tokens
 from ..context import Case
 from .loader_edit import place, taken
 
-__all__ = ["add", "commit", "keep", "lacking", "remove", "written"]
+__all__ = ["add", "commit", "keep", "lacking", "remove", "runs", "without_effect", "written"]
 
 
 def lacking(case: Case) -> list[str]:
@@ -26,6 +26,25 @@ def lacking(case: Case) -> list[str]:
     generated = None if case.trial or case.open_trial else case.host.boot.generated.value
     return [token for token in declared_tokens(case.spec) if not set(words([token])) <= INEFFECTIVE.keys()
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
+
+
+def runs(case: Case, word: str) -> bool:
+    """Whether the word acts on the running command line, and the next boot is not known to lack it: no remedy asks for
+    it again."""
+    running = case.host.kernel.cmdline.value if case.snapshot.host else None
+    if running is None or not acts(word, running):
+        return False
+    generated = None if case.trial or case.open_trial else case.host.boot.generated.value
+    return generated is None or not missing([word], generated)
+
+
+def without_effect(case: Case, word: str, look: str) -> Remedy | None:
+    """Return the remedy for a word that runs already and whose effect is not there; None where it does not run.
+    ``look``: what tells why."""
+    if not runs(case, word):
+        return None
+    return Remedy.of(*typed("{word} is on the running command line and did not act, or a later word or something else "
+                            "undid it: another boot with it changes nothing; see `sudo dmesg`: " + look, word=word))
 
 
 def add(case: Case, words: Sequence[str]) -> Remedy:
