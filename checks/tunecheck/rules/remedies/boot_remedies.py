@@ -13,7 +13,11 @@ from ...spec.frozen import declared_tokens
 from ..context import Case
 from .loader_edit import place, taken
 
-__all__ = ["add", "commit", "keep", "lacking", "remove", "runs", "without_effect", "written"]
+__all__ = ["LEAVE", "add", "commit", "keep", "lacking", "remove", "runs", "without_effect", "written"]
+
+
+#: For a word that no kernel takes and that profiles set all the same (INEFFECTIVE): every check gives this answer.
+LEAVE = Remedy("leave it: it does no harm, and tunecheck's own profiles set it; it is worth no reboot")
 
 
 def lacking(case: Case) -> list[str]:
