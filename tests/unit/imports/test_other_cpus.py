@@ -14,14 +14,15 @@ _EPYC = "AMD EPYC 9575F 64-Core Processor"
 
 
 def _lscpu(model: str = _EPYC, online: str = "0-255", count: int = 256) -> str:
-    return (f"Architecture:                            x86_64\nCPU(s):                                  {count}\n"
-            f"On-line CPU(s) list:                     {online}\nVendor ID:                               AuthenticAMD\n"
-            f"Model name:                              {model}\nThread(s) per core:                      2\n")
+    return (f"Architecture:            x86_64\nCPU(s):                  {count}\n"
+            f"On-line CPU(s) list:     {online}\nVendor ID:               AuthenticAMD\n"
+            f"Model name:              {model}\nThread(s) per core:      2\n")
 
 
 def _log(model: str = _EPYC, possible: int = 256) -> str:
     return ("[    0.000000] Linux version 6.12.1 (a@b) #1 SMP\n"
-            f"[    0.000000] setup_percpu: NR_CPUS:8192 nr_cpumask_bits:{possible} nr_cpu_ids:{possible} nr_node_ids:1\n"
+            f"[    0.000000] setup_percpu: NR_CPUS:8192 nr_cpumask_bits:{possible} nr_cpu_ids:{possible} "
+            "nr_node_ids:1\n"
             f"[    0.519624] smpboot: CPU0: {model} (family: 0x1a, model: 0x2, stepping: 0x1)\n")
 
 
