@@ -202,7 +202,8 @@ def _check_fixes(box: Box, lines: list[str]) -> None:
         if fix is not None:
             said = fix.partition(": ")[2]
             assert _bare(said) in whole or re.fullmatch(
-                r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+?(?:;? by hand: -v says how)?|"
+                r"(?:in full with -v; why: )?tunecheck explain [\w-]+|"
+                r"run: ansible-playbook [^;]+?(?:;? by hand: -v says how)?|"
                 r"(?:[^:;]+: )?sudo tunecheck \w+|"
                 # Behind a command on a line of its own, of one or of several joined by &&, no semicolon stands.
                 r"[^:;]+: [^;]+;? (?:\w+: [^;]+;? )?[^:;]+: sudo tunecheck record", said), (

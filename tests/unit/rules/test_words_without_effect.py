@@ -8,7 +8,7 @@ from tests.unit.facts.trees import frozen, full, switch
 from tests.unit.rules.judging import judged
 
 from tunecheck.parsers.kernel.kernel_params import INEFFECTIVE, PCI_WORDS, VALUES, corrected, unparsed
-from tunecheck.rules.remedies.boot_remedies import LEAVE
+from tunecheck.rules.remedies.boot_remedies import leave
 from tunecheck.spec.frozen import Kernel
 
 _CHECKS = ("cmdline-token", "cmdline-unknown", "cmdline-rejected")
@@ -21,10 +21,10 @@ def test_a_harmless_word_gets_one_answer(word: str, runs: bool, declared: bool) 
     spec = frozen(kernel=Kernel(cmdline=(word,))) if declared else None
     machine = full(switch(0), word if runs else "")
     found = [each for check in _CHECKS for each in judged(machine, check, spec) if each.subject == word]
-    assert {each.remedy for each in found if each.outcome in ("fail", "warn")} <= {LEAVE, None}
-    assert not LEAVE.needs_reboot
+    assert {each.remedy for each in found if each.outcome in ("fail", "warn")} <= {leave(word), None}
+    assert not leave(word).needs_reboot
     if runs != declared:
-        assert LEAVE in [each.remedy for each in found]
+        assert leave(word) in [each.remedy for each in found]
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [
@@ -34,7 +34,7 @@ def test_a_harmless_word_gets_one_answer(word: str, runs: bool, declared: bool) 
 def test_a_misspelt_word_is_to_be_corrected(wrong: str, meant: str) -> None:
     assert corrected(wrong) == meant
     (found,) = [each for each in judged(full(switch(0), wrong), "cmdline-unknown") if each.outcome == "warn"]
-    assert found.remedy and f"correct it to {meant} in " in found.remedy.text and found.remedy.needs_reboot
+    assert found.remedy and f"correct {wrong} to {meant} in " in found.remedy.text and found.remedy.needs_reboot
 
 
 @pytest.mark.parametrize("word", ["pcie_acs_override=downstream", "pci=0000:01:00.0", "pci=noacs", "pci=zzzzzzzz",

@@ -10,10 +10,9 @@ from ...util.at_first_use import regex
 from .boards_elsewhere import boards_elsewhere, other_models
 from .cmdline import apart, from_log
 from .differing import differing
-from .driver_and_boards import linked_without_nvlink, other_boards, other_devices, other_driver
+from .driver_and_boards import linked_without_nvlink, other_boards, other_cpus, other_devices, other_driver
 from .guest import guest_evidence
 from .nvidia_smi import contradiction, elsewhere
-from .other_cpus import other_cpus
 from .short import from_short
 from .texts import Texts
 

@@ -107,6 +107,6 @@ def _from_log_alone(case: Case) -> Iterator[Finding]:
 def _fix(word: str) -> Remedy:
     """Return what to do about a word that the kernel does not parse."""
     if word in INEFFECTIVE:
-        return boot_remedies.LEAVE
+        return boot_remedies.leave(word)
     meant = corrected(word)[:200]
-    return Remedy(f"correct it to {meant} in {_SETS}", (), True) if meant else _REMOVE
+    return Remedy(f"correct {word[:200]} to {meant} in {_SETS}", (), True) if meant else _REMOVE

@@ -13,11 +13,7 @@ from ...spec.frozen import declared_tokens
 from ..context import Case
 from .loader_edit import place, taken
 
-__all__ = ["LEAVE", "add", "commit", "keep", "lacking", "remove", "runs", "without_effect", "written"]
-
-
-#: For a word that no kernel takes and that profiles set all the same (INEFFECTIVE): every check gives this answer.
-LEAVE = Remedy("leave it: it does no harm, and tunecheck's own profiles set it; it is worth no reboot")
+__all__ = ["add", "commit", "keep", "lacking", "leave", "remove", "runs", "without_effect", "written"]
 
 
 def lacking(case: Case) -> list[str]:
@@ -69,6 +65,13 @@ def keep(case: Case, word: str) -> Remedy:
     """Return how to keep the word, which runs now, for the next boots."""
     return Remedy.of(*typed("if {word} is wanted, put it into {place}", word=word, place=place(case)),
                      *written(case, [word], reboot=False))
+
+
+def leave(word: str) -> Remedy:
+    """Return the one answer of every check about a word that no kernel takes and that profiles set all the same
+    (INEFFECTIVE)."""
+    return Remedy(f"leave {word} as found: the word does no harm, tunecheck's own profiles set it, and it is worth no "
+                  "reboot")
 
 
 def remove(case: Case, words: Sequence[str]) -> Remedy:
