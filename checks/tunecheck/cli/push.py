@@ -86,6 +86,7 @@ def _snapshot(place: str, source: str | None, nonce: str) -> tuple[bytes, bool]:
     from ..app.read_host import look
     from ..facts.snapshot_file import Stored, packed
 
+    _only_root(place)
     check_writable(place)
     frozen, found = look("preflight", None, None)
     content = packed(Stored(found, frozen), nonce=nonce)
@@ -95,6 +96,20 @@ def _snapshot(place: str, source: str | None, nonce: str) -> tuple[bytes, bool]:
         _print(str(error))
         return content, False
     return content, True
+
+
+def _only_root(place: str) -> None:
+    """Refuse tunecheck's own folder where this user may not write in it. UsageError with the command that may."""
+    import os
+    from pathlib import Path
+
+    from ..errors import Misuse, UsageError
+
+    folder = Path(place).parent
+    nearest = folder if folder.exists() else folder.parent      # where no role made it
+    if str(folder) == _HERE and os.geteuid() and not os.access(nearest, os.W_OK):
+        raise UsageError(f"{place}: only root may leave the snapshot there; run: sudo tunecheck push",
+                         Misuse.UNWRITABLE)
 
 
 def _print(text: str) -> None:

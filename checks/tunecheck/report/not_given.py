@@ -66,8 +66,8 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
     rest = sum(asked.values()) - many
     first = f"add the output of: {ranked[0]} ({many} of them need{'s' * (many == 1)} it)"
     more = f"; then: {some(others, _NAMED - 1)}" if others else ""
-    count = f"; then: {len(others)} more output{'s' * (len(others) > 1)} for {rest} other{'s' * (rest > 1)}" \
-        if others else ""
+    count = (f"; then: {len(others)} more output{'s' * (len(others) > 1)} for {rest} other{'s' * (rest > 1)} "
+             "(-v names them)") if others else ""
     return NotGiven(open_, f"{first}{more}{'; ' * bool(whole)}{whole}", f"{first}{count}{'; ' * bool(whole)}{whole}",
                     (*ranked[:_NAMED], _RECORD))
 

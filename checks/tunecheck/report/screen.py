@@ -200,6 +200,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     play = first.remedy.play_text if first.remedy else ""
     by_hand = "; by hand: -v says how" if first.remedy and first.remedy.by_hand else ""
     briefly = f"{label}: {play}{by_hand}" if play else \
+        f"{these}: in full with -v; why: tunecheck explain {first.id}" if len(checks) == 1 and fix else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
     commands = (*commands_of(first), f"tunecheck explain {first.id}")

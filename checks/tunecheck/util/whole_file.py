@@ -42,6 +42,9 @@ def check_writable(path: str) -> None:
         raise UsageError(f"{path}: cannot be written ({reason}); {_elsewhere()}", Misuse.UNWRITABLE) from None
     if is_folder:
         raise UsageError(f"{path}: is a directory; expected a file name", Misuse.ALREADY)
+    if not has_folder and (closed := _closed_to_this_user(folder)):
+        raise UsageError(f"{path}: the directory {folder} does not exist, and {closed} is closed to this user; "
+                         f"{_elsewhere()}", Misuse.UNWRITABLE)
     if not has_folder:
         raise UsageError(f"{path}: the directory {folder} does not exist; create it first", Misuse.NOT_THERE)
     if not (os.access(target, os.W_OK) if _special(target) else os.access(folder, os.W_OK)):
@@ -102,6 +105,12 @@ def free_name(path: str) -> str:
         number += 1
         target = target.with_name(f"{stem}-{number}{dot}{end}")
     return path if number == 1 else str(target)
+
+
+def _closed_to_this_user(folder: Path) -> str:
+    """Return the directory in which ``folder`` would have to be made and this user may not, "" where it may."""
+    nearest = next((above for above in folder.parents if above.is_dir()), None)
+    return "" if nearest is None or os.access(nearest, os.W_OK) else str(nearest)
 
 
 def _no_strange_link(path: str) -> None:

@@ -28,7 +28,8 @@ def test_both_forms_say_how_many_each_output_settles() -> None:
             assert count and 1 <= int(count[1]) <= len(missing), form
             if int(count[1]) < len(missing) and "; then: " in form:
                 rest = form.partition("; then: ")[2].partition("; all of it")[0]
-                assert re.fullmatch(r"\d+ more outputs? for \d+ others?|.+ \(\d+\)(?:, .+ \(\d+\))?(?: and \d+ more)?",
+                assert re.fullmatch(r"\d+ more outputs? for \d+ others? \(-v names them\)|"
+                                    r".+ \(\d+\)(?:, .+ \(\d+\))?(?: and \d+ more)?",
                                     rest), rest
     assert seen > 40
 

@@ -115,10 +115,11 @@ def test_each_warning_has_a_line_before_what_is_unknown_takes_more() -> None:
 @pytest.mark.parametrize("width", [0, 80])
 def test_texts_that_do_not_fit_together_are_told_also_on_a_full_screen(width: int) -> None:
     many = [replace(WRONG, id=check.id, outcome="fail", text=f"{check.id} is wrong") for check in CHECKS[:60]]
-    doubt = replace(HEALTHY, id="accelerator-count", code="counts-differ", outcome="unknown", text="8 and 4 GPUs")
+    doubt = replace(HEALTHY, id="accelerator-count", code="counts-differ", outcome="fail", text="8 and 4 GPUs")
     text = render("host", CASE, [*many, doubt], Style(width), imported=True)
-    assert "UNKNOWN accelerator-count: 8 and 4 GPUs" in text
-    calm = render("host", CASE, [HEALTHY, doubt], Style(width), imported=True)
+    assert "FAIL    accelerator-count: 8 and 4 GPUs" in text
+    calm = render("host", CASE, [HEALTHY, replace(doubt, code="other-count-in-guest", outcome="unknown")],
+                  Style(width), imported=True)
     assert "the texts have to fit together (accelerator-count)" in " ".join(calm.split())
 
 
@@ -201,7 +202,8 @@ def _check_fixes(box: Box, lines: list[str]) -> None:
         if fix is not None:
             said = fix.partition(": ")[2]
             assert _bare(said) in whole or re.fullmatch(
-                r"tunecheck explain [\w-]+|run: ansible-playbook [^;]+?(?:;? by hand: -v says how)?|"
+                r"(?:in full with -v; why: )?tunecheck explain [\w-]+|"
+                r"run: ansible-playbook [^;]+?(?:;? by hand: -v says how)?|"
                 r"(?:[^:;]+: )?sudo tunecheck \w+|"
                 # Behind a command on a line of its own, of one or of several joined by &&, no semicolon stands.
                 r"[^:;]+: [^;]+;? (?:\w+: [^;]+;? )?[^:;]+: sudo tunecheck record", said), (

@@ -15,6 +15,7 @@ from ...parsers.pci.topology import relate, within
 from ...util.at_first_use import dataclass
 from ..file_text import text
 from . import devices as pci
+from .lower_ways import between, lower_ways
 from .other_makers import Other, other_makers
 
 if TYPE_CHECKING:
@@ -155,11 +156,13 @@ def topology(host: Host, wanted: tuple[str, ...]) -> Topology:
     """Find the accelerators (``wanted``: their PCI ids), walk up to the root, relate every unordered pair."""
     found = pci.accelerators(host, wanted)
     devices = found.value or ()
-    above = {bdf for device in devices for bdf in device.path[:-1]}
+    listed = pci.of_nvidia(host, wanted)
+    lost = [device.bdf for device in devices if device.chain.value is None]
+    ways = lower_ways(host, pci.listed(host) or (), lost) if len(lost) > 1 else {}
+    above = {bdf for device in devices for bdf in device.path[:-1]} | {bdf for way in ways.values() for bdf in way}
     bridges = {bdf: pci.device(host, bdf) for bdf in sorted(above, key=pci.bdf_key)}
     nodes = _numa_nodes(text(host, _NODES)) if devices else 1
-    pairs = tuple(_pair(a, b, devices, nodes) for a, b in combinations(range(len(devices)), 2))
-    listed = pci.of_nvidia(host, wanted)
+    pairs = tuple(_pair(a, b, devices, nodes, ways) for a, b in combinations(range(len(devices)), 2))
     there = set(listed or ())
     return Topology(found, tuple(pci.display_name(host, device) for device in devices), bridges, pairs, listed,
                     tuple(bdf for bdf in pci.of_the_driver(host) if listed is not None and bdf not in there),
@@ -174,11 +177,11 @@ def _candidate(host: Host, fact: Fact[str]) -> Candidate:
     return Candidate(bdf, fact.why(), place.devices if place else ())
 
 
-def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int) -> Pair:
+def _pair(a: int, b: int, devices: tuple[pci.Device, ...], nodes: int, ways: dict[str, tuple[str, ...]]) -> Pair:
     left, right = devices[a], devices[b]
     for device in (left, right):
         if device.chain.value is None:
-            return Pair(a, b, absent_as(device.chain), None, ())
+            return Pair(a, b, absent_as(device.chain), *between(ways.get(left.bdf, ()), ways.get(right.bdf, ())))
     assert left.chain.value and right.chain.value
     result = relate(left.chain.value, right.chain.value, left.numa_node.value, right.numa_node.value, nodes)
     source = f"{left.chain.source}, {right.chain.source}"

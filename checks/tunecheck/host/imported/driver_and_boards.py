@@ -1,8 +1,9 @@
-"""Finds texts of two machines or boots by what is in them once: the driver that is loaded, and the models of the
-boards."""
+"""Finds texts of two machines or boots by what is in them once: the driver that is loaded, the models of the
+boards, and the CPUs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ...parsers.pci.lspci import LspciDevice
     from .texts import Texts
 
-__all__ = ["linked_without_nvlink", "other_boards", "other_devices", "other_driver"]
+__all__ = ["linked_without_nvlink", "other_boards", "other_cpus", "other_devices", "other_driver"]
 
 #: The kernel's module says it each time that it is loaded.
 _LOADED = regex(r"NVRM: loading NVIDIA UNIX [^\n]{0,120}?\b(\d{3}\.\d{1,3}(?:\.\d{1,3})?)\b")
@@ -22,6 +23,12 @@ _FOUND = regex(r"\bpci ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): \[([0-9a-
 _FEW = 3
 _VERSION = regex(r"\d{3}\.\d{1,3}(?:\.\d{1,3})?\Z")
 _DMESG = ("dmesg",)
+_BOOT = "Linux version "
+#: arch/x86/kernel/cpu/common.c print_cpu_info(): the maker's name, where the model does not have it, and the model.
+_FIRST = regex(r"smpboot: CPU0: (\S[^\n]{0,120}?) \(family: 0x")
+#: mm/percpu.c setup_per_cpu_areas(): no CPU has a higher number in this boot.
+_POSSIBLE = regex(r"setup_percpu: [^\n]{0,80}\bnr_cpu_ids:(\d{1,5})\b")
+_MODEL = regex(r"^Model name:[ \t]+(\S[^\n]{0,120}?)[ \t]*\n", re.MULTILINE)
 _BENCHES = ("p2pBandwidthLatencyTest", "nvbandwidth")
 #: What spec/boards.toml says of the peer-to-peer of boards that have no NVLink. Of others it may not be known.
 _OVER_PCIE = ("stock", "patched driver only")
@@ -160,3 +167,21 @@ def _same(one: str, other: str) -> bool:
     that of a MIG instance goes on behind the board's."""
     first, second = (name.lower().removeprefix("nvidia ").removesuffix("...").strip() for name in (one, other))
     return first.startswith(second) or second.startswith(first)
+
+
+def other_cpus(texts: Texts) -> str | None:
+    """Return a sentence where lscpu shows another model of CPU than the log of the last boot, or a CPU of a higher
+    number than there can be in it; else None."""
+    _, _, boot = texts.runs.get(_DMESG, "").rpartition(_BOOT)
+    first, possible = _FIRST.search(boot), _POSSIBLE.search(boot)
+    for text in texts.answers.get("lscpu", ()) if first or possible else ():
+        from ...parsers.kernel.lscpu import parse_lscpu  # start-up time
+
+        model = _MODEL.search(text)
+        if model and first and " ".join(model[1].split()) not in " ".join(first[1].split()):
+            return f"lscpu shows the CPU {model[1]}, and the kernel log {first[1]}"
+        whole = text if text.endswith("\n") else text[:text.rfind("\n") + 1]
+        online = parse_lscpu(whole).online or ()
+        if possible and online and max(online) >= int(possible[1]):
+            return f"lscpu shows CPU {max(online)}, and the kernel log has {possible[1]} CPUs at most"
+    return None

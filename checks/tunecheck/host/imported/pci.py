@@ -124,6 +124,8 @@ class BusTree:
             device.class_code == "0600" or (device.bdf.endswith(":00:00.0") and device.class_code is None)
             for device in devices.values())
         self._roots: set[tuple[str, int]] = set()
+        #: A root port is on no bus but a root bus, whatever numbers a bridge has that does not show them.
+        self._sure: set[tuple[str, int]] = set()
         self._common: str | None = None
         # A machine has other root buses by its expander bridges alone where its ports are QEMU's.
         expanded = any(f"{device.vendor}:{device.device}" in _EXPANDERS for device in devices.values())
@@ -135,6 +137,8 @@ class BusTree:
             if bus == 0 or device.class_code == "0600" or (device.port == "Root Port" and not emulated) or (
                     device.port or "").startswith("Root Complex "):
                 self._roots.add((domain, bus))
+            if device.port == "Root Port" and not emulated:
+                self._sure.add((domain, bus))
             if device.buses and device.buses[0]:        # 0: a bridge that nobody set up
                 first, last = device.buses
                 self._above.setdefault((domain, first), []).append(device)
@@ -248,7 +252,7 @@ class BusTree:
             return f"not in the import ({self._lacks}, so these may be only some devices); {FULL}"
         if self._below(domain, bus):
             return f"not in the import (the bridge above bus {domain}:{bus:02x} is not listed); {FULL}"
-        if bus and domain in self._blind:
+        if bus and domain in self._blind and (domain, bus) not in self._sure:
             return f"not in the import (the bus numbers of {self._blind[domain]} are not shown); {FULL}"
         return ""
 

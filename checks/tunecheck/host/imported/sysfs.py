@@ -10,7 +10,7 @@ from ...util.at_first_use import regex
 from .boards_elsewhere import boards_elsewhere, other_models
 from .cmdline import apart, from_log
 from .differing import differing
-from .driver_and_boards import linked_without_nvlink, other_boards, other_devices, other_driver
+from .driver_and_boards import linked_without_nvlink, other_boards, other_cpus, other_devices, other_driver
 from .guest import guest_evidence
 from .nvidia_smi import contradiction, elsewhere
 from .short import from_short
@@ -54,8 +54,8 @@ def synthesise(texts: Texts) -> str | None:
     elif problem:
         return problem
     problem = (contradiction(texts) or differing(texts) or elsewhere(texts, devices) or other_driver(texts)
-               or other_boards(texts, devices) or other_devices(texts, devices) or boards_elsewhere(texts, devices)
-               or linked_without_nvlink(texts, devices))
+               or other_cpus(texts) or other_boards(texts, devices) or other_devices(texts, devices)
+               or boards_elsewhere(texts, devices) or linked_without_nvlink(texts, devices))
     if problem:
         return problem
     smi = _smi(texts)

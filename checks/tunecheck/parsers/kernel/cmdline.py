@@ -7,9 +7,9 @@ tokens add up. Ownership is therefore judged by *word*, never by comparing whole
 
 from __future__ import annotations
 
-__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "INITRD_KEY", "KEXEC_KEY", "TRIAL_KEY", "by_kexec", "confirm_token",
-           "count", "merge", "missing", "panic_token", "present", "tokenize", "trial_id", "trial_parameters",
-           "trial_token", "without_trial", "words"]
+__all__ = ["COMMAND_LINE_SIZE", "CONFIRM_KEY", "INITRD_KEY", "KEXEC_KEY", "TRIAL_KEY", "acts", "by_kexec",
+           "confirm_token", "count", "merge", "missing", "panic_token", "present", "tokenize", "trial_id",
+           "trial_parameters", "trial_token", "without_trial", "words"]
 
 #: x86 kernels cut the line here without a word (arch/x86/include/asm/setup.h).
 COMMAND_LINE_SIZE = 2048
@@ -78,6 +78,21 @@ def missing(wanted: list[str] | tuple[str, ...], running: list[str] | tuple[str,
     """Return the words of ``wanted`` that ``running`` lacks, in order."""
     have = set(words(running))
     return [word for word in words(wanted) if word not in have]
+
+
+def acts(word: str, running: list[str] | tuple[str, ...]) -> bool:
+    """Return whether ``running`` has ``word`` and no later token gives the same parameter another value. The words of
+    ``pci=`` are parameters of their own."""
+    line = [part for token in running for part in words([token])]
+    if word not in line:
+        return False
+    behind = line[len(line) - line[::-1].index(word):]
+    name = _parameter(word)
+    return "=" not in word or all(_parameter(each) != name for each in behind)
+
+
+def _parameter(word: str) -> str:
+    return "=".join(word.split("=")[:2 if word.startswith("pci=") else 1])
 
 
 def present(unwanted: list[str] | tuple[str, ...], running: list[str] | tuple[str, ...]) -> list[str]:

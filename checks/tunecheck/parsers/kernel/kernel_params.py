@@ -16,8 +16,8 @@ from typing import FrozenSet, Iterable, Mapping, Sequence, Tuple
 from ...util.at_first_use import regex
 from ...util.suggestions import nearest
 
-__all__ = ["HARMLESS", "INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "READ_APART", "VALUES", "hint", "name_of",
-           "rejected_values", "release_of", "unparsed"]
+__all__ = ["HARMLESS", "INEFFECTIVE", "MULTI_VALUE", "PCI_WORDS", "READ_APART", "VALUES", "corrected", "hint",
+           "name_of", "rejected_values", "release_of", "unparsed"]
 
 
 def _words(text: str) -> FrozenSet[str]:
@@ -164,6 +164,31 @@ def unparsed(word: str, release: Tuple[int, int] = (0, 0)) -> str:
     return _stranger(name, key, equals, value)
 
 
+def corrected(word: str) -> str:
+    """Return the word that a misspelt one on a command line is meant to be, with its value; "" where none is near."""
+    name, equals, value = word.partition("=")
+    if not unparsed(word):
+        return ""
+    if name == "pci":
+        key, mark, rest = value.partition("=")
+        if name_of(key) in VALUES:
+            return value
+        if key + mark in PCI_WORDS or ("pci", value) in _WHY_NOT or key + "=" in PCI_WORDS:
+            return ""
+        near = _near_pci(key)
+        return f"pci={near}{mark}{rest}" if near and near + mark in PCI_WORDS else ""
+    if name + equals in _LONE and name != "noacs":
+        return f"pci={word}"
+    near_names = _meant(name_of(word)) if name_of(word) not in VALUES and "." not in name else ()
+    return f"{near_names[0]}{equals}{value}" if near_names else ""
+
+
+def _near_pci(key: str) -> str:
+    """Return the word of ``pci=`` that is nearest to ``key``, without its value; "" where none is near."""
+    near = nearest(key[:64], [known.rstrip("=") for known in PCI_WORDS], alike=0.8)
+    return near[0] if near else ""
+
+
 def _pci(word: str, release: Tuple[int, int]) -> str:
     key, equals, _ = word.partition("=")
     if not word:
@@ -182,8 +207,8 @@ def _pci(word: str, release: Tuple[int, int]) -> str:
         return f"pci={key} takes no value"
     if name_of(key) in VALUES:
         return f"{key} is a parameter of its own: write {word}"
-    near = nearest(key[:64], [known.rstrip("=") for known in PCI_WORDS], alike=0.8)
-    advice = _WHY_NOT.get(("pci", word)) or (f"did you mean pci={near[0]}?" if near else "")
+    near = _near_pci(key)
+    advice = _WHY_NOT.get(("pci", word)) or (f"did you mean pci={near}?" if near else "")
     return "no mainline kernel parses it" + (f"; {advice}" if advice else "")
 
 

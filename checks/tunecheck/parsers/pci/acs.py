@@ -6,7 +6,7 @@ Layout and names of the registers are those of the PCIe base specification, incl
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Dict, Iterable, Optional
 
 from ...model.absence import Absence
 from ...util.at_first_use import dataclass
@@ -21,7 +21,8 @@ from .config_space import (
     find_extended,
 )
 
-__all__ = ["ACS_NAMES", "ACS_NOT_GIVEN", "REDIRECT_MASK", "Acs", "acs", "covered_by_acs_option"]
+__all__ = ["ACS_NAMES", "ACS_NOT_GIVEN", "REDIRECT_MASK", "Acs", "acs", "acs_options",
+           "covered_by_acs_option"]
 
 #: Bit names of the control register as lspci prints them, lowest bit first.
 ACS_NAMES = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")
@@ -86,6 +87,18 @@ def acs(config: bytes) -> Optional[Acs]:
 
 def _word(config: bytes, offset: int) -> int:
     return int.from_bytes(config[offset:offset + 2], "little")
+
+
+def acs_options(line: "Iterable[str]") -> "list[str]":
+    """Return the words of a command line's tokens that set ACS, as far as they act: of several of one name the kernel
+    keeps the last one (drivers/pci/pci.c: pci_setup())."""
+    found: Dict[str, str] = {}
+    for token in line:
+        for word in token[len("pci="):].split(",") if token.startswith("pci=") else ():
+            name, mark, _ = word.partition("=")
+            if mark and name in ("disable_acs_redir", "config_acs"):
+                found[name] = "pci=" + word
+    return list(found.values())
 
 
 def covered_by_acs_option(word: str, path: "tuple[str, ...]", ids: str) -> bool:

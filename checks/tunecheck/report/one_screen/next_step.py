@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...model.finding import Finding
 from ...rules.context import Case
 from ...rules.wedged import stuck_in_driver
+from ...util.text import some
 from ..grouping import worst_first
 from ..not_given import kept, that_tell_most
 from ..sorts import Sorts
@@ -20,6 +21,8 @@ __all__ = ["NOTHING", "Step", "next_step"]
 _LISTS = "nvidia-smi -q"
 #: A fix that is longer is not said again as the next step.
 _LONG = 100
+#: How many checks are named that need a reboot.
+_NAMED = 3
 
 
 class Step(NamedTuple):
@@ -50,10 +53,15 @@ def next_step(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, 
         ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
         return Step(f"next: on the box: {ask}; then: {judge}", (ask, judge), sorts.part)
     if wrong:
-        fixed = sum(finding.remedy is not None and finding.remedy.needs_reboot for finding in wrong)
-        reboot = f"; 1 reboot is needed for {fixed} of {len(wrong)} fails and warnings" if fixed else ""
+        fixed = [finding for finding in wrong if finding.remedy is not None and finding.remedy.needs_reboot]
+        reboot = f"; 1 reboot is needed for {len(fixed)} of {len(wrong)} fails and warnings" if fixed else ""
+        # Of all of them it need not be said which; nor do more names than these fit.
+        checks = list(dict.fromkeys(finding.id for finding in fixed)) if len(fixed) < len(wrong) else []
+        reboot += f": {some(checks, _NAMED)}" if checks else ""
         explain = f"tunecheck explain {wrong[0].id}"
-        return Step(f"next: {explain}{reboot}", (explain,), wrong[:1])
+        # The short report may leave a long fix out; a page is about every box, and that fix is for this one.
+        fix = "-v has the fix for this box, " if wrong[0].remedy and len(wrong[0].remedy.text) > _LONG else ""
+        return Step(f"next: {fix}{explain}{' says why' * bool(fix)}{reboot}", (explain,), wrong[:1])
     return _of_texts(verb, case, sorts) if imported and not others else NOTHING
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...model.finding import Finding
-from ...parsers.kernel.cmdline import words
-from ...parsers.pci.acs import Acs, covered_by_acs_option
+from ...parsers.pci.acs import Acs
 from ...spec import frozen as spec
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_PORT, NOT_DECLARED, REGISTERS_UNREAD, TRIAL_OPEN, UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..evidence_guard import NO_PORT_TEXT
 from ..remedies import boot_remedies
+from ..remedies.acs_line import uncovered
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
 
 CHECK = Check(
@@ -143,14 +143,6 @@ def _unit(case: Case) -> Finding:
 def _kernel_asked(acs: Acs | None) -> bool:
     """Whether SrcValid and UpstreamFwd are on, which the kernel sets together with the redirects (pci_enable_acs)."""
     return acs is not None and acs.ctl & 0x11 == 0x11
-
-
-def uncovered(case: Case, ports: list[str], line: tuple[str, ...]) -> list[str]:
-    """The ports whose redirect bits no ACS option of this command line keeps clear."""
-    bridges = case.snapshot.topology.bridges
-    options = words(line)
-    return [port for port in ports
-            if not any(covered_by_acs_option(word, bridges[port].path, bridges[port].ids) for word in options)]
 
 
 def _finding(code: str, outcome: str, layer: str, text: str, **more: object) -> Finding:

@@ -138,8 +138,9 @@ def _remedy(case: Case) -> Remedy:
         ports = [port for port in topology.path_ports()
                  if (bits := topology.bridges[port].acs.value) is not None and bits.redirects]
         fix = boot_fix(case)
-        return Remedy.of(*fix.parts, "; until then, and until the next reset of a port: ", clear_now(ports),
-                         ansible_tags=fix.ansible_tags, needs_reboot=True)
+        until = "until then, and until" if fix.needs_reboot else "what clears them until"
+        return Remedy.of(*fix.parts, f"; {until} the next reset of a port: ", clear_now(ports),
+                         ansible_tags=fix.ansible_tags, needs_reboot=fix.needs_reboot)
     if case.spec.acs.peer_redirect == "leave":
         return case.play("acs", True, 'set box_spec.acs.peer_redirect: "off" in the inventory',
                          boot_fix(case, by_play=False))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...model.finding import Finding, Place, Remedy
+from ...model.finding import Finding
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import HARMLESS, INEFFECTIVE
 from ...spec.frozen import declared_tokens
@@ -57,10 +57,9 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     if found.outcome != "fail" or case.trial or not set(words([token])) <= INEFFECTIVE.keys():
         return found
     # It is asked for and not set, which is told; what no kernel takes fails no box, and is worth no reboot.
-    drop = Remedy(f"drop {token} from box_spec.kernel.cmdline, or leave it there", place=Place.INVENTORY)
-    return replace(found, outcome="warn", remedy=drop, text=f"{token} is without effect on this kernel; every kernel "
-                   f"rejects it, also once it is set (cmdline-rejected); it{found.text.removeprefix(token)}; "
-                   f"{HARMLESS.format(word=token)}")
+    text = (f"{token} is without effect on this kernel; every kernel rejects it, also once it is set "
+            f"(cmdline-rejected); it{found.text.removeprefix(token)}; {HARMLESS.format(word=token)}")
+    return replace(found, outcome="warn", remedy=boot_remedies.leave(token), text=text)
 
 
 def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:

@@ -9,13 +9,14 @@ from itertools import islice
 
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import words
-from ...parsers.kernel.kernel_params import INEFFECTIVE, VALUES, name_of, unparsed
+from ...parsers.kernel.kernel_params import INEFFECTIVE, VALUES, corrected, name_of, unparsed
 from ...parsers.kernel.param_conflicts import clash, split
 from ...spec.frozen import declared_tokens
 from ...util.text import some
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
 from ..context import Case
+from ..remedies import boot_remedies
 from ..remedies.iommu_remedies import iommu_table
 from .cmdline_rejected import rejection
 
@@ -33,8 +34,9 @@ _IOMMU = ("iommu", "amd_iommu", "intel_iommu", "intremap", "nointremap", "iommu.
 _LONGEST = 1000
 #: More words than any command line has.
 _MOST = 100
-_REMOVE = Remedy("remove the word from what sets it: box_spec.kernel.cmdline where a play of tunecheck did, else the "
-                 "boot configuration (look in /etc/default/grub and grub.d)", (), True)
+_SETS = ("what sets it: box_spec.kernel.cmdline where a play of tunecheck did, else the boot configuration (look in "
+         "/etc/default/grub and grub.d)")
+_REMOVE = Remedy(f"remove the word from {_SETS}", (), True)
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -57,7 +59,7 @@ def judge(case: Case) -> Iterator[Finding]:
         if source == case.host.kernel.log.source:
             reason += f": rejected by the kernel{f'; {advice}' if advice and word not in INEFFECTIVE else ''}"
         yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; {reason}",
-                      "not parsed", "words that the kernel parses", (running.source, source), _REMOVE)
+                      "not parsed", "words that the kernel parses", (running.source, source), _fix(word))
     apart = list(_apart(case, running.value, running.source))
     yield from apart
     if all_parsed and not apart:
@@ -99,4 +101,12 @@ def _from_log_alone(case: Case) -> Iterator[Finding]:
         if name_of(word) in {"pci", *VALUES}:
             yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; "
                           f"{line[:200]}: rejected by the kernel", "not parsed", "words that the kernel parses",
-                          (log.source,), _REMOVE)
+                          (log.source,), _fix(word))
+
+
+def _fix(word: str) -> Remedy:
+    """Return what to do about a word that the kernel does not parse."""
+    if word in INEFFECTIVE:
+        return boot_remedies.leave(word)
+    meant = corrected(word)[:200]
+    return Remedy(f"correct {word[:200]} to {meant} in {_SETS}", (), True) if meant else _REMOVE

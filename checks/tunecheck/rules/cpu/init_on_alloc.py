@@ -40,4 +40,5 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = ("ok", "pass") if good else ("differs", "fail")
         yield Finding(_ID, code, "memory", outcome, "effective", state, "on" if zeroes else "off", word,
                       (f"{log.source}: mem auto-init",),
-                      None if good else case.play("cmdline", True, by_hand=boot_remedies.add(case, [word])))
+                      None if good else boot_remedies.without_effect(case, word, '"mem auto-init"') or
+                      case.play("cmdline", True, by_hand=boot_remedies.add(case, [word])))

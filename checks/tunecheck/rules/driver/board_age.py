@@ -34,11 +34,22 @@ def no_resizable_bar(case: Case, gpu: Gpu) -> str:
     return f"the board is {old}, and Resizable BAR needs Ampere or later" if old else ""
 
 
+def _smaller_bar1(gpu: Gpu, shown: int | None) -> Gpu:
+    told = gpu.number("bar1_total_mib").value
+    if shown is None or told is None or told <= shown:
+        return gpu
+    return replace(gpu, values={**gpu.values, "bar1_total_mib": shown})
+
+
 def with_lspci_bar1(case: Case) -> Case:
-    """The case with BAR1's size as lspci shows it, where NVML's answer is not given."""
-    shown, devices = case.snapshot.posted.bar1, case.snapshot.topology.devices
-    if not shown or case.snapshot.nvml.value is not None:
+    """The case with BAR1's size as lspci shows it, where NVML's answer is not given or tells more."""
+    shown, devices, nvml = case.snapshot.posted.bar1, case.snapshot.topology.devices, case.snapshot.nvml
+    if not shown:
         return case
+    if nvml.value is not None:
+        gpus = tuple(_smaller_bar1(gpu, shown.get(gpu.bdf)) for gpu in nvml.value.gpus)
+        less = known(replace(nvml.value, gpus=gpus), nvml.source)
+        return replace(case, snapshot=replace(case.snapshot, nvml=less))
     none = {"bar1_total_mib": "not in the import; add: nvidia-smi -q"}
     gpus = tuple(Gpu(device.bdf, index, {"bar1_total_mib": shown[device.bdf]} if device.bdf in shown else {},
                      {} if device.bdf in shown else none) for index, device in enumerate(devices))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ...parsers.kernel.kernel_log import KernelEvents
     from ...parsers.nvidia.driver_refusals import Unsupported
 
-__all__ = ["OPEN_REQUIRED", "aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log",
-           "name", "no_address", "not_driven", "nothing_logged", "only_log_incomplete", "quoted", "unread"]
+__all__ = ["OPEN_REQUIRED", "aer_owners", "at", "events", "incomplete_code", "is_complete", "limits_of_log", "name",
+           "no_address", "not_driven", "not_listed", "nothing_logged", "only_log_incomplete", "quoted", "unread"]
 
 #: So many Xids are named.
 _QUOTED = 5
@@ -101,6 +101,19 @@ def name(case: Case, address: str) -> str:
         if address in (device.bdf, device.bdf.rpartition(".")[0]):
             return f"GPU{index} {device.bdf}"
     return address
+
+
+def not_listed(case: Case, address: str) -> str:
+    """Return the end of a sentence about a GPU that the log names and the list of the PCI devices has not: ``; this
+    address is not in lspci: ...``. "" where the list has it, or may be a part."""
+    topology = case.snapshot.topology
+    if not address or topology.listed is None or topology.doubt:
+        return ""
+    there = {*topology.listed, *(device.bdf for device in topology.devices),
+             *(each.bdf for each in topology.unidentified), *topology.bridges}
+    if any(address in (bdf, bdf.rpartition(".")[0]) for bdf in there):
+        return ""
+    return "; this address is not in lspci: the log is of another machine or boot, or the board is gone from PCI"
 
 
 def at(when: str) -> str:

@@ -42,7 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
                      else ("fell-off-bus", "fell off the bus"))
         yield Finding(_ID, code, gpu.gpu, "fail" if current else "warn", "behaviour",
                       f"{from_log.name(case, gpu.gpu)} {how}{from_log.at(gpu.when)}"
-                      + ("" if current else ", before the driver was loaded again"), "fallen off the bus",
+                      + ("" if current else ", before the driver was loaded again")
+                      + from_log.not_listed(case, gpu.gpu), "fallen off the bus",
                       "every GPU on the bus", (case.host.kernel.log.source,), gpu_trouble.remedy(log, gpu))
     silent = list(_without_xid(log))
     for each in silent:
@@ -50,7 +51,8 @@ def judge(case: Case) -> Iterator[Finding]:
         subject = from_log.name(case, each.gpu) or "a GPU that the log does not name"
         yield Finding(_ID, _CODES[each.kind], each.gpu or each.kind, "fail" if current else "warn", "behaviour",
                       f"{subject}: {KINDS[each.kind]}{from_log.at(each.last)}"
-                      + ("" if current else ", before the driver was loaded again"), each.text,
+                      + ("" if current else ", before the driver was loaded again")
+                      + from_log.not_listed(case, each.gpu), each.text,
                       "every GPU on the bus and at work", (case.host.kernel.log.source,),
                       gpu_trouble.remedy(log, each))
     quoted = from_log.quoted(case, _ID, 79)

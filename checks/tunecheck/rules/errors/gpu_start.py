@@ -73,7 +73,8 @@ def _follows(failure: Failure, load: int, known: set[str]) -> bool:
 def _unknown_board(case: Case, board: Unsupported) -> Finding:
     subject = from_log.name(case, board.gpu) or "a GPU"
     return Finding(_ID, "release-unsupported", subject, "fail", "behaviour",
-                   f"{subject}: the loaded driver release does not know this board{from_log.at(board.when)}",
+                   f"{subject}: the loaded driver release does not know this board{from_log.at(board.when)}"
+                   f"{from_log.not_listed(case, board.gpu)}",
                    board.text, "every GPU brought up by the driver",
                    (f"{case.host.kernel.log.source}: {board.text}",), _RELEASE)
 
@@ -82,7 +83,7 @@ def _judge(case: Case, failure: Failure, current: bool, remedy: Remedy) -> Findi
     subject = from_log.name(case, failure.gpu) or "driver"
     times = f", {failure.count} times, last" if failure.count > 1 else ""
     text = (f"{subject}: {KINDS[failure.kind]}{times}{from_log.at(failure.last)}"
-            + ("" if current else ", before the driver was loaded again"))
+            + ("" if current else ", before the driver was loaded again") + from_log.not_listed(case, failure.gpu))
     return Finding(_ID, _CODES[failure.kind], f"{subject} {failure.kind}", "fail" if current else "warn", "behaviour",
                    text, failure.text, "every GPU brought up by the driver",
                    (f"{case.host.kernel.log.source}: {failure.text}",), remedy)

@@ -56,7 +56,7 @@ def _judge(case: Case, log: KernelEvents, xid: Xid, current: bool) -> Finding:
     times = f" {xid.count} times, last" if xid.count > 1 else ""
     text = (f"{subject}: Xid {xid.code} ({recommended.meaning}{fatal}){times}"
             + from_log.at(xid.last) + (f" by {xid.process}" if xid.process else "")
-            + ("" if current else ", before the driver was loaded again"))
+            + ("" if current else ", before the driver was loaded again") + from_log.not_listed(case, xid.gpu))
     line = f"{case.host.kernel.log.source}: Xid {xid.code}, {xid.text}"
     return Finding(_ID, f"xid-{xid.code}", f"{subject} Xid {xid.code}{fatal}",
                    recommended.severity if current else "warn", "behaviour", text, str(xid.count), "no Xid since boot",

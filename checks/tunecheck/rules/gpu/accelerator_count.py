@@ -68,10 +68,13 @@ def judge(case: Case) -> Iterator[Finding]:
         unread = f"the PCI devices cannot be listed: {accelerators.why()}"
         least = gpu_count(case)
         # How many the driver has is what hosts are told apart by, so it is what was observed.
-        yield _fewer_than_declared(case, unread) or Finding(
-            _ID, TREE_UNREAD, "accelerators", "unknown", "effective", f"{unread}{more}", str(least) if least else "",
-            evidence=(accelerators.source,), absence=accelerators.absence)
-        yield from _counts_differ(case)
+        differ, fewer = list(_counts_differ(case)), _fewer_than_declared(case, unread)
+        if fewer is not None:
+            yield fewer
+        elif not differ:
+            yield Finding(_ID, TREE_UNREAD, "accelerators", "unknown", "effective", f"{unread}{more}",
+                          str(least) if least else "", evidence=(accelerators.source,), absence=accelerators.absence)
+        yield from differ
         return
     ids = ", ".join(case.spec.accelerators.pci_ids) or "NVIDIA display or 3D controllers"
     wanted = case.spec.accelerators.count
@@ -219,12 +222,12 @@ def _fewer_in_a_text(case: Case) -> Iterator[Finding]:
 
 
 def _counts_differ(case: Case) -> Iterator[Finding]:
-    """Yield the finding about texts of the driver that do not have the same number of GPUs."""
+    """Yield the finding about texts of the driver that name all GPUs and do not have the same number of them."""
     counts = driver_counts(case)
     if len(set(counts.values())) < 2:
         return
     shown = ", ".join(f"{source} {count}" for source, count in sorted(counts.items(), key=lambda each: -each[1]))
-    yield Finding(_ID, _DIFFER, "GPUs", "unknown", "effective", f"the texts have different numbers of GPUs ({shown}): "
+    yield Finding(_ID, _DIFFER, "GPUs", "fail", "effective", f"the texts have different numbers of GPUs ({shown}): "
                   "they are of two machines or times, or a GPU is lost", shown, "the same number in each",
                   tuple(counts), _ONE_TIME)
 

@@ -90,6 +90,14 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
                        evidence)
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,
-                   line_fix(case) if _BOOT.get(wanted) in boot_remedies.lacking(case) else
-                   case.play("cmdline", True,
-                             by_hand=boot_remedies.add(case, [_BOOT[wanted]]) if wanted in _BOOT else None))
+                   _fix(case, _BOOT.get(wanted)))
+
+
+def _fix(case: Case, word: str | None) -> Remedy:
+    """Return how to boot in the mode that is declared; ``word`` asks the kernel for it."""
+    if word is None:
+        return case.play("cmdline", True)
+    if word in boot_remedies.lacking(case):
+        return line_fix(case)
+    return (boot_remedies.without_effect(case, word, '"iommu: Default domain type" and what stands around it') or
+            case.play("cmdline", True, by_hand=boot_remedies.add(case, [word])))

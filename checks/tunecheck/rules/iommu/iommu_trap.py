@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...model.finding import Finding
-from ..acs.acs_persistence import uncovered
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_PORT, UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..evidence_guard import NO_PORT_TEXT
+from ..remedies.acs_line import uncovered
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
 from ..remedies.iommu_remedies import iommu_table, switched_off
 

@@ -15,7 +15,7 @@ from ...parsers.pci.switch_chips import EMULATED
 from ..codes import NO_ACCELERATOR, NO_LINK, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from .link_from_log import from_log
-from .link_from_smi import from_smi
+from .link_from_smi import from_smi, worse_by_smi
 
 __all__ = ["at_hops", "board_gen", "cost", "each", "named", "no_accelerator", "of_guest", "payload", "unread"]
 
@@ -41,7 +41,7 @@ def each(case: Case, check: str, judge: Callable[[str, list[Device]], Finding], 
                 finding = replace(finding, outcome="unknown", code=PATH_UNREAD,
                                 text=f"{finding.text}; the ports above it are not known: {device.chain.reason}",
                                 evidence=(*finding.evidence, device.chain.source))
-            yield finding
+            yield worse_by_smi(case, check, device, finding)
 
 
 def of_guest(case: Case, found: Finding, chain: list[Device], count: str, shows: str) -> Finding:

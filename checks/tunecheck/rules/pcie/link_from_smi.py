@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 
 from ...facts.loaded_links import works
 from ...facts.nvidia.nvml import Gpu
+from ...facts.pci.devices import Device
 from ...model.finding import Finding, Place, Remedy
+from ...parsers.pci.pcie_cap import generation
 from ..context import Case
 
-__all__ = ["from_smi"]
+__all__ = ["from_smi", "worse_by_smi"]
 
 #: Code, outcome, text, observed and expected value, remedy.
 _Judged = tuple[str, str, str, str, str, Remedy | None]
@@ -19,6 +21,9 @@ _Judged = tuple[str, str, str, str, str, Remedy | None]
 _OWN = "own-link-only"
 _ADD = "the links above its own are not given; add: sudo lspci -nnvvv"
 _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the BIOS", place=Place.MACHINE)
+_ANEW = ("take both texts anew, at one time: `sudo lspci -nnvvv`, `nvidia-smi -q`; where they still differ, reseat "
+         "board, riser and cable, and look at the slot in the BIOS (bifurcation, speed)")
+_RANK = {"fail": 2, "warn": 1}
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
 
 
@@ -93,3 +98,29 @@ def from_smi(case: Case, check: str) -> list[Finding]:
                                     f"GPU{gpu.index} {gpu.bdf}: {text}", observed, expected,
                                     (f"NVML {gpu.bdf}",), fix))
     return findings
+
+
+def worse_by_smi(case: Case, check: str, device: Device, found: Finding) -> Finding:
+    """Return the finding ``found`` of the PCI tree, and in its place one of what NVML says of the GPU's own link where
+    that is worse: of two values of one link the worse one counts."""
+    nvml, look, wanted = case.snapshot.nvml.value, _LOOKS.get(check), case.spec.accelerators.link_width
+    gpu = nvml.gpu(device.bdf) if nvml is not None else None
+    judged = look(gpu, ()) if gpu is not None and look is not None else None
+    if gpu is None or judged is None:
+        return found
+    code, outcome, text, observed, expected, _ = judged
+    if check == "link-width" and wanted:
+        if (gpu.number("link_width").value or 0) >= wanted:
+            return found
+        code, expected = "narrower-than-declared", f"x{wanted} at every hop"
+    # What a port of a virtual machine allows is made up. What the GPU's own link lost, or is slow at, is not.
+    if _RANK.get(outcome, 0) <= _RANK.get(found.outcome, 0) or (case.guest and outcome != "fail"):
+        return found
+    link = device.link
+    tree = f"x{link.width.value}" if check == "link-width" else f"Gen{generation(link.speed.value or '')}"
+    known = link.width.known if check == "link-width" else link.speed.known
+    text = f"{found.subject}: {text}, by NVML (nvidia-smi -q); " + (
+        f"the PCI tree shows {tree} there, and the worse of the two counts" if known else
+        "the PCI tree does not show it")
+    return Finding(check, code, found.subject, outcome, "effective", text, observed, expected,
+                   (f"NVML {device.bdf}", *found.evidence), Remedy.typed(_ANEW, place=Place.MACHINE))

@@ -11,7 +11,7 @@ from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, UNREAD
 from ..context import Case
 from ..nvidia import from_driver
-from .p2p_letters import DECLARE, UNDECLARED, code_of, explained, outcome_of, patch_only
+from .p2p_letters import DECLARE, UNDECLARED, code_of, explained, needs_patch, outcome_of
 from .smi_table import letters
 
 CHECK = Check(
@@ -55,10 +55,9 @@ def judge(case: Case) -> Iterator[Finding]:
                           absence=None if skip else status.absence)
         return
     ways = [f"{way}s" for way in _WAYS if any(told == way for _, _, told in status.value)]
-    groups: dict[tuple[str, bool], list[str]] = {}
-    refused = patch_only(topology)
+    groups: dict[tuple[str, bool | None], list[str]] = {}
     for (a, b, way), fact in status.value.items():
-        key = (fact.value or fact.reason or "", a in refused or b in refused)
+        key = (fact.value or fact.reason or "", needs_patch(topology, a, b))
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
     for (word, patchable), pairs in groups.items():
         shown = some(pairs, 4, ", ")

@@ -8,19 +8,20 @@ hypervisor states, the I/O hubs (TNS), the chips of the boards (NS), the GPU its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...facts.kernel.modules import LOADED
 from ...facts.pci.topology import Topology
-from ...model.command import run
+from ...model.command import run, typed
 from ...model.finding import Place, Remedy
 from ...spec.boards import board, board_named
 from ...util.at_first_use import regex
 from ..codes import OK
 from ..context import Case
 
-__all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "TABLES", "UNDECLARED", "code_of", "declared", "explained",
-           "letter_meaning", "needs_patch", "outcome_of", "patch_only", "refused_by_name", "tell_which", "unused"]
+__all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "NO_SWITCH_HELPS", "TABLES", "UNDECLARED", "after_the_model",
+           "code_of", "declared", "explained", "letter_meaning", "needs_patch", "outcome_of", "patch_only",
+           "peers_refused", "refused_by_name", "tell_which", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('write "options nvidia NVreg_RegistryDwords=ForceP2P=0x211" to a file of its own in /etc/modprobe.d, run '
@@ -33,9 +34,17 @@ _CLIQUE = ("this is a virtual machine, which sees another PCI tree than its host
 _ON_HOST = Remedy(_CLIQUE, place=Place.HYPERVISOR)
 _GUESSED = ("CNS", "TNS", "NS")
 _BY_MODEL = ("CNS", "GNS")
+#: Of these a switch, a slot or a setting mends the reason, but not on a board that the driver refuses by its model.
+_OF_OTHER_MODELS = ("CNS", "TNS", "DR")
+_MODEL_FIRST = ("first find out the model of both boards (`nvidia-smi -L`): on GeForce neither a switch, a slot nor a "
+                "setting helps, as NVIDIA's own driver refuses peer-to-peer there. On other boards: ")
 _REFUSED = ("NVIDIA's own driver refuses peer-to-peer on this GPU model, below any chipset",
             Remedy("plan with copies through host memory or with boards that support it; or run an open kernel module "
                    "that is patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p"))
+#: Where somebody looks for a closer place of such boards.
+NO_SWITCH_HELPS = Remedy("neither a switch, a slot nor NCCL_P2P_LEVEL gives these boards peer access: NVIDIA's own "
+                         "driver refuses it on this GPU model (p2p-capability); plan with copies through host memory, "
+                         "or with boards that support it")
 _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-peer on this GPU model, and the loaded "
                 "one does not",
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
@@ -80,25 +89,38 @@ _CODES = {"CNS": "chipset-not-supported", "GNS": "gpu-not-supported", "TNS": "io
           "DR": "disabled-by-regkey", "NS": "pair-not-supported"}
 
 
-def explained(case: Case, word: str, patchable: bool, table: str = "r") -> tuple[str, Remedy | None]:
+def explained(case: Case, word: str, patchable: bool | None, table: str = "r") -> tuple[str, Remedy | None]:
     """Return meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have.
     ``patchable``: one of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same
-    there; ``table``: which of LETTER_WORDS it stands in."""
+    there; None: the model of one is not known. ``table``: which of LETTER_WORDS it stands in."""
     if patchable and word in _BY_MODEL:
         return _INEFFECTIVE if declared(case) else _REFUSED
     meaning, remedy = _WORDS.get(word, ("", None))
-    return meaning.format(what=_SUBJECTS[table]), _ON_HOST if case.guest and word in _GUESSED else remedy
+    meaning = meaning.format(what=_SUBJECTS[table])
+    if case.guest and word in _GUESSED:
+        return meaning, _ON_HOST
+    if patchable is None and remedy is not None and word in _OF_OTHER_MODELS:
+        return letter_meaning(word, table), after_the_model(remedy)
+    return meaning, remedy
+
+
+def after_the_model(remedy: Remedy) -> Remedy:
+    """Return a remedy that holds for all boards but GeForce, for boards of which the model is not known."""
+    return Remedy.of(*typed(_MODEL_FIRST), *remedy.parts, place=remedy.place)
 
 
 def letter_meaning(word: str, table: str = "r") -> str:
-    """Return what a letter means, for the legend below this table of LETTER_WORDS."""
+    """Return what a letter means on any board, for the legend below this table of LETTER_WORDS."""
     what = _SUBJECTS[table]
     if word == "OK":
         return f"the driver allows {what}; whether transfers are right and fast only a measurement says (tunecheck p2p)"
-    return _WORDS[word][0].format(what=what) if word in _WORDS else f"the driver does not say whether it allows {what}"
+    if word not in _WORDS:
+        return f"the driver does not say whether it allows {what}"
+    model = "; on GeForce: on this GPU model, below any chipset" if word == "CNS" else ""
+    return _WORDS[word][0].format(what=what) + model
 
 
-def outcome_of(case: Case, word: str, patchable: bool) -> str:
+def outcome_of(case: Case, word: str, patchable: bool | None) -> str:
     """Return the outcome of p2p-capability for a letter between two boards. What NVIDIA's driver refuses by model is no
     fault of this box, unless its spec says that it was changed. What the driver allows there by a change that the spec
     does not know ends with the next update."""
@@ -111,7 +133,7 @@ def outcome_of(case: Case, word: str, patchable: bool) -> str:
     return "warn" if mild else "fail"
 
 
-def code_of(case: Case, word: str, patchable: bool) -> str:
+def code_of(case: Case, word: str, patchable: bool | None) -> str:
     """The code of p2p-capability for a letter between two boards."""
     if word == "OK":
         return OK if outcome_of(case, word, patchable) == "pass" else "patch-not-declared"
@@ -125,9 +147,14 @@ def declared(case: Case) -> bool:
     return case.spec.driver.flavour == "patched-p2p"
 
 
-def needs_patch(topology: Topology, *bdfs: str) -> bool:
-    """Whether NVIDIA's own driver refuses peer-to-peer on one of these boards: by their data, else by the name."""
-    return not patch_only(topology).isdisjoint(bdfs)
+def needs_patch(topology: Topology, *bdfs: str) -> bool | None:
+    """Whether NVIDIA's own driver refuses peer-to-peer on one of these boards: by their data, else by the name. None
+    where the model of one is not known: no data and no name of it is given."""
+    if not patch_only(topology).isdisjoint(bdfs):
+        return True
+    unnamed = {device.bdf for device, name in zip(topology.devices, topology.names, strict=False)
+               if name == device.ids and board(device.ids) is None}
+    return False if unnamed.isdisjoint(bdfs) else None
 
 
 def patch_only(topology: Topology) -> frozenset[str]:
@@ -152,10 +179,29 @@ def tell_which(given: Iterable[str]) -> Remedy:
                                f"above {'each' if len(missing) > 1 else 'it'}"] if missing else []))
 
 
-def refused_by_name(name: str) -> bool:
-    """Whether NVIDIA's own driver refuses peer-to-peer on a board of which only the name is known."""
+def refused_by_name(names: Sequence[str], count: int) -> bool | None:
+    """Whether NVIDIA's own driver refuses peer-to-peer on one of ``count`` boards of which only names are known. None
+    where the name of one is not known."""
+    if any(_refused(name) for name in names):
+        return True
+    return False if len(names) >= count else None
+
+
+def _refused(name: str) -> bool:
     known = board_named(name)
     return known.p2p == "patched driver only" if known and known.p2p else "GeForce" in name
+
+
+def peers_refused(case: Case, names: Sequence[str], count: int) -> bool | None:
+    """Whether NVIDIA's own driver refuses peer-to-peer between these boards and no text says that it is allowed all the
+    same (a patched module); None where their model is not known. ``names``: of the ``count`` boards without a tree."""
+    topology, posted = case.snapshot.topology, case.snapshot.posted
+    told = [fact.value for fact in (case.snapshot.p2p.value or {}).values()]
+    if "OK" in told or any("OK" in posted.letters.get(letter, {}).values() for letter in "rw"):
+        return False
+    if topology.devices:
+        return needs_patch(topology, *(device.bdf for device in topology.devices))
+    return refused_by_name(names, count)
 
 
 def unused(case: Case, direct: bool) -> Remedy:

@@ -15,8 +15,19 @@ from ...util.text import some
 from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..nvidia.nvlinks import faults
-from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
-from .p2p_letters import ANY_TABLE, LETTER_WORDS, code_of, explained, outcome_of, refused_by_name, tell_which
+from ..nvidia.posted_gpus import counted_names, given_names, gpu_count, nvlink_words
+from .p2p_letters import (
+    ANY_TABLE,
+    LETTER_WORDS,
+    NO_SWITCH_HELPS,
+    after_the_model,
+    code_of,
+    explained,
+    outcome_of,
+    peers_refused,
+    refused_by_name,
+    tell_which,
+)
 
 __all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "unasked", "undeclared"]
 
@@ -128,7 +139,8 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
             code = "across-sockets" if word == "SYS" else "through-cpu"
             yield Finding(check, code, _names(pairs), "warn", "effective",
                           f"{every} {word}{where} ({_names(pairs)}); {word} is {COSTS[word]}", word,
-                          "PIX, PXB or NVLink between GPUs that work on one model", (source,), _advice(gpus, words))
+                          "PIX, PXB or NVLink between GPUs that work on one model", (source,),
+                          _advice(case, gpus, words))
 
 
 def unasked(case: Case, nvlink: bool = False) -> tuple[str, str]:
@@ -145,8 +157,18 @@ def unasked(case: Case, nvlink: bool = False) -> tuple[str, str]:
     return NOT_DECLARED, "no spec asks for a relation, and no way is known to go through the CPU"
 
 
-def _advice(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
-    """Return advice which GPUs are close: the tensor-parallel ranks of one model belong there."""
+def _advice(case: Case, gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
+    """Return advice which GPUs are close: the tensor-parallel ranks of one model belong there. A switch helps only
+    boards that the driver lets reach each other."""
+    linked = any(word.startswith("NV") for word in words)
+    refused = False if linked else peers_refused(case, given_names(case.snapshot), gpu_count(case))
+    if refused:
+        return NO_SWITCH_HELPS
+    advice = _closer(gpus, words)
+    return after_the_model(advice) if refused is None else advice
+
+
+def _closer(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
     near = {pair for word, pairs in words.items() if word in ("PIX", "PXB") or word.startswith("NV") for pair in pairs}
     groups = _together(gpus, near)
     if groups:
@@ -172,7 +194,7 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
     """Yield the findings of p2p-capability by the tables of `nvidia-smi topo -p2p` alone."""
     # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
     names = given_names(case.snapshot)
-    patchable = any(refused_by_name(name) for name in names)
+    patchable = refused_by_name(names, gpu_count(case))
     boards = f" ({counted_names(names)})" if names else ""
     more = "only sudo tunecheck p2p can tell" if nvlink_words(case.snapshot) else \
         "the PCI tree is not given, either; add: sudo lspci -nnvvv"

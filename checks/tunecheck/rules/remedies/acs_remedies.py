@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...model.command import Command, addresses, run, typed
 from ...model.finding import Place, Remedy
+from ...parsers.kernel.cmdline import merge
 from ...parsers.kernel.param_conflicts import split
 from ...spec.frozen import declared_tokens
 from ..context import Case
 from . import boot_remedies
+from .acs_line import EVERY_PORT, replaced, runs_without_effect
 from .iommu_remedies import switched_off
 from .loader_edit import place
 
@@ -18,7 +21,6 @@ __all__ = ["GUEST_PORTS", "before_the_play", "boot_fix", "clear_now", "line_fix"
 GUEST_PORTS = ("this is a virtual machine: its hypervisor made these ports up; the ACS bits that decide are those of "
                "its host, where they stay on for ATS and between machines")
 
-_OPTION = "pci=disable_acs_redir=pci:0:0"
 _ACS_WORD = "disable_acs_redir="
 #: Declared words that contradict iommu=pt.
 _SWITCHES_OFF = frozenset(("iommu=off", "amd_iommu=off"))
@@ -40,18 +42,46 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
                                   not case.snapshot.topology.accelerators.known)
     if not off and not between:
         return _ELSEWHERE if case.guest else _LOOK
+    runs = runs_without_effect(case) if between else []
     # What else the line lacks is the same edit and the same reboot.
     lacking = [word for word in boot_remedies.lacking(case) if not (off and word in _SWITCHES_OFF)] if by_play else []
-    words = list(dict.fromkeys([*(["iommu=pt"] if off else []), *lacking, *([_OPTION] if between else [])]))
-    instead = f" in place of {' '.join(off)}" if off else ""
-    ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
-    by_hand = Remedy.of(f"boot with {' '.join(words)}{instead}{_EVERY if between else ''}: put it into "
-                        f"{place(case)}",
-                        *boot_remedies.written(case, words, off), *ports, ansible_tags=("acs",) if between else (),
-                        needs_reboot=True)
+    wanted = [*(["iommu=pt"] if off else []), *lacking, *([EVERY_PORT] if between and not runs else [])]
+    words = [word for word in dict.fromkeys(wanted) if not boot_remedies.runs(case, word)]
+    if not off and (runs or not words):
+        return _no_second_boot(case, runs or [EVERY_PORT], by_play)
+    old, kept = replaced(case) if EVERY_PORT in words else ([], [])
+    # Words of one token of the line are one token again.
+    words, away = merge([*kept, *words]) if kept else words, list(dict.fromkeys([*off, *old]))
+    if not words:
+        by_hand = replace(boot_remedies.remove(case, off), ansible_tags=("acs",))
+    else:
+        by_hand = _boot_with(case, words, away, between and not runs)
     if case.frozen is None or not by_play:
         return by_hand
-    return case.play("acs,cmdline" if off or lacking else "acs", True, before_the_play(case, off), by_hand)
+    return case.play("acs,cmdline" if off or lacking else "acs", True, before_the_play(case, off, old), by_hand)
+
+
+def _boot_with(case: Case, words: list[str], away: list[str], between: bool) -> Remedy:
+    instead = f" in place of {' '.join(away)}" if away else ""
+    ports = typed("; by address or id of ports: `tunecheck explain acs-persistence`") if between else ()
+    return Remedy.of(f"boot with {' '.join(words)}{instead}{_EVERY if between else ''}: put it into {place(case)}",
+                     *boot_remedies.written(case, words, away), *ports, ansible_tags=("acs",) if between else (),
+                     needs_reboot=True)
+
+
+def _no_second_boot(case: Case, runs: list[str], by_play: bool) -> Remedy:
+    """Return what to do where the running command line has the ACS options already, and a port redirects all the same:
+    the same words at the next boot would do the same."""
+    by_hand = Remedy.of(*typed(
+        "{words} is on the running command line and did not act on these ports, or something turned ACS redirect on "
+        "later: another boot with it changes nothing. `sudo dmesg` tells which: it has a line of each port on which it "
+        "acted (\"Configured ACS to\", before Linux 6.11 \"disabled ACS redirect\"), and \"Can't parse\" where the "
+        "kernel could not read it. Where such a line is there, look for what wrote the register after it: a script or "
+        "a unit with setpci, or the firmware at a port's reset", words=" ".join(runs)), ansible_tags=("acs",))
+    if case.frozen is None or not by_play:
+        return by_hand
+    unit = "" if case.spec.acs.at_boot_unit else "set box_spec.acs.at_boot_unit: true (it clears the bits after boot)"
+    return case.play("acs", False, unit, by_hand)
 
 
 def line_fix(case: Case) -> Remedy:
@@ -64,13 +94,13 @@ def line_fix(case: Case) -> Remedy:
     return case.play("cmdline", True, before_the_play(case), boot_remedies.add(case, lacking))
 
 
-def before_the_play(case: Case, off: Sequence[str] = ()) -> tuple[str | Command, ...]:
-    """Return what to change so that the play boots without the words ``off`` and without any that contradicts what is
-    declared: what the specification asks for in the inventory, what somebody else wrote by hand, as no play removes
-    that. Every check gives a box the same instruction."""
+def before_the_play(case: Case, off: Sequence[str] = (), old: Sequence[str] = ()) -> tuple[str | Command, ...]:
+    """Return what to change so that the play boots without the words ``off``, the ACS options ``old`` that another one
+    replaces, and any that contradicts what is declared: what the specification asks for in the inventory, what somebody
+    else wrote by hand, as no play removes that. Every check gives a box the same instruction."""
     spec = case.spec
     rivals = boot_remedies.rivals(case)
-    words = [*rivals, *(word for word in off if not set(split(word)) & set(rivals))]
+    words = [*rivals, *(word for word in (*off, *old) if not set(split(word)) & set(rivals))]
     ours = [word for word in words if word in spec.kernel.cmdline]
     others = [word for word in words if word not in declared_tokens(spec)]
     steps: list[tuple[str | Command, ...]] = []

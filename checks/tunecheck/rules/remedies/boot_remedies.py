@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from ...model.command import Command, host, run, typed
 from ...model.finding import Remedy
-from ...parsers.kernel.cmdline import missing, words
+from ...parsers.kernel.cmdline import acts, missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
 from ...parsers.kernel.param_conflicts import conflicts
 from ...spec.frozen import declared_tokens
 from ..context import Case
 from .loader_edit import place, sources, taken
 
-__all__ = ["add", "commit", "keep", "lacking", "remove", "rivals", "taken_off", "written"]
+__all__ = ["add", "commit", "keep", "lacking", "leave", "remove", "rivals", "runs", "taken_off", "without_effect",
+           "written"]
 
 
 def lacking(case: Case) -> list[str]:
@@ -35,6 +36,25 @@ def rivals(case: Case) -> list[str]:
     return list(dict.fromkeys(each.rival for each in conflicts(declared_tokens(case.spec), running or ())))
 
 
+def runs(case: Case, word: str) -> bool:
+    """Whether the word acts on the running command line, and the next boot is not known to lack it: no remedy asks for
+    it again."""
+    running = case.host.kernel.cmdline.value if case.snapshot.host else None
+    if running is None or not acts(word, running):
+        return False
+    generated = None if case.trial or case.open_trial else case.host.boot.generated.value
+    return generated is None or not missing([word], generated)
+
+
+def without_effect(case: Case, word: str, look: str) -> Remedy | None:
+    """Return the remedy for a word that runs already and whose effect is not there; None where it does not run.
+    ``look``: what tells why."""
+    if not runs(case, word):
+        return None
+    return Remedy.of(*typed("{word} is on the running command line and did not act, or a later word or something else "
+                            "undid it: another boot with it changes nothing; see `sudo dmesg`: " + look, word=word))
+
+
 def add(case: Case, words: Sequence[str]) -> Remedy:
     """Return how to put the words on the command line, as the specification has them."""
     return Remedy.of(*typed("put {words} into {place}", words=" ".join(words), place=place(case)),
@@ -53,6 +73,13 @@ def keep(case: Case, word: str) -> Remedy:
     """Return how to keep the word, which runs now, for the next boots."""
     return Remedy.of(*typed("if {word} is wanted, put it into {place}", word=word, place=place(case)),
                      *written(case, [word], reboot=False))
+
+
+def leave(word: str) -> Remedy:
+    """Return the one answer of every check about a word that no kernel takes and that profiles set all the same
+    (INEFFECTIVE)."""
+    return Remedy(f"leave {word} as found: the word does no harm, tunecheck's own profiles set it, and it is worth no "
+                  "reboot")
 
 
 def remove(case: Case, words: Sequence[str]) -> Remedy:
