@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["EVENT_WORDS", "FLEET_WORDS", "event_name"]
+__all__ = ["EVENT_WORDS", "FLAP_CHANGES", "FLAP_DAYS", "FLEET_WORDS", "event_name"]
+
+#: A value is flapping where it changed there and back, and there again: so often, within so many days. What broke once
+#: and was mended changed there and back.
+FLAP_CHANGES, FLAP_DAYS = 3, 30
 
 _ALL = "All words of the report: docs/fleet-outputs.md."
 #: Word -> (in words, what to do or to know, no check to read on).
@@ -54,7 +58,9 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
                  "It is no drift."),
     "STANDING": ("a warning that was there when the box was first heard, or since our own roles ran on it",
                  "It is no drift."),
-    "FLAPPING": ("a value that changes back and forth from audit to audit", "Look for two programs that set it."),
+    "FLAPPING": (f"a value that changed there and back, and there again: at least {FLAP_CHANGES} changes between "
+                 f"audits within {FLAP_DAYS} days", "Look for two programs that set it. What changed once and was put back is "
+                 "not flapping."),
 }.items()}
 
 _GPUS = re.compile(r"\d+ GPUS? (FEWER|MORE|REPLACED)(?:, \d+ REPLACED)?")
