@@ -59,8 +59,8 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
     "STANDING": ("a warning that was there when the box was first heard, or since our own roles ran on it",
                  "It is no drift."),
     "FLAPPING": (f"a value that changed there and back, and there again: at least {FLAP_CHANGES} changes between "
-                 f"audits within {FLAP_DAYS} days", "Look for two programs that set it. What changed once and was put back is "
-                 "not flapping."),
+                 f"audits within {FLAP_DAYS} days",
+                 "Look for two programs that set it. What changed once and was put back is not flapping."),
 }.items()}
 
 _GPUS = re.compile(r"\d+ GPUS? (FEWER|MORE|REPLACED)(?:, \d+ REPLACED)?")
