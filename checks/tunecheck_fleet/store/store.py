@@ -234,6 +234,10 @@ class Store(OpenHistory):
         """The findings that went away after the one audit up to the other; ``told``: with their words."""
         return findings.resolved(self, after_audit, upto_audit, hosts, told)
 
+    def ended_with_machine(self, host: str) -> list[ProblemSince]:
+        """What was found on machines that had this name before, each until another one had it."""
+        return findings.ended_with_machine(self, host)
+
     def last_words(self, wanted: Mapping[str, Collection[tuple[str, str, str]]],
                    audit_id: int) -> dict[tuple[str, str, str], Problem]:
         """(host, check, subject's key) -> how the host told it the last time, of host -> (check, subject, outcome)."""
