@@ -36,10 +36,10 @@ def unjudged(report: FleetReport) -> set[str]:
     return {host for cause in report.unjudged for host in cause.hosts}
 
 
-def verdict_line(report: FleetReport, each: bool = False) -> str:
+def verdict_line(report: FleetReport) -> str:
     """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard. What happened together is
-    one cause, as in the list; with -v ``each`` counts for itself."""
-    counted = report.open if each else [found.lead for found in entries(report.causes) if found.lead.counts]
+    one cause, as in the list, also where -v shows each fact of it."""
+    counted = [found.lead for found in entries(report.causes) if found.lead.counts]
     told = [cause for cause in counted if not cause.unjudged]
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
@@ -58,8 +58,7 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"
         # A warning that stands is no drift, and not nothing.
-        stand = Counter(kind(cause) for cause in report.causes)["standing"] if each else sum(
-            kind(found.lead) == "standing" for found in entries(report.causes))
+        stand = sum(kind(found.lead) == "standing" for found in entries(report.causes))
         besides = f"; {stand} standing" if stand else ""
         return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and no drift was found{besides}{tail}"
     on = f"on {plural(len(hosts), 'host')}"

@@ -406,6 +406,12 @@ def test_an_expired_waiver_counts_again_and_one_that_matches_nothing_is_reported
     assert "1970-01-03" in report.notes[0], "it expired"
 
 
+@pytest.mark.parametrize(("made", "told"), [(-DAY, 1), (59.0, 1), (61.0, 0), (3 * DAY, 0)])
+def test_a_waiver_that_was_made_after_the_audit_is_not_said_to_match_nothing_in_it(made: float, told: int) -> None:
+    seen = view(_values(8, "f", 1), waivers=(_waiver(1, "gpu.*", created=5 * DAY + made, until=99 * DAY),))
+    assert len([note for note in _said(seen).notes if "matches nothing" in note]) == told
+
+
 def test_an_accepted_value_is_the_baseline_from_then_on() -> None:
     waiver = _waiver(1, "f", value='"b"', until=None, kind="accept")
     assert not _only(_said(view(_values(20, "f", "a", h001="b"), waivers=(waiver,)))).counts
