@@ -10,6 +10,7 @@ import pytest
 
 from tunecheck_fleet.decisions_by_id import decide
 from tunecheck_fleet.fleet_report import Cause
+from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Change, Seen
 from tunecheck_fleet.outputs.text import kind
@@ -99,6 +100,18 @@ def test_leaving_the_approved_value_is_drift_and_coming_back_is_none(nights: _Ni
     for since in (first, approved, left):
         assert not [each for each in nights.said(back, since) if each.counts], f"compared with #{since}"
     assert not [each for each in nights.said(nights.night(fact, _APPROVED)) if each.counts]
+
+
+def test_that_a_value_came_back_is_said_of_each_of_its_hosts(nights: _Nights) -> None:
+    first = nights.night("driver.loaded", _OLD)
+    nights.night("driver.loaded", _APPROVED)
+    last = nights.night("driver.loaded", _OLD)
+    options = JudgeOptions(baseline=f"audit:{first}")
+    said = f"driver.loaded changed and came back since #{first} on {_OWN}"
+    for host, fact, there in ((None, None, True), (_OWN, None, True), (None, "driver.loaded", True),
+                              (_OWN, "driver.loaded", True), ("box1", None, False), (None, "gpu.name", False)):
+        told = focus(report(nights.store, last, options, about=host), host, fact)
+        assert (said in told.notes) == there, (host, fact)
 
 
 @pytest.mark.parametrize("fact", _FACTS)
