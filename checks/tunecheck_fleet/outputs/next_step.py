@@ -23,12 +23,15 @@ __all__ = ["next_step"]
 _FIT = 60
 
 
-def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
+def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool,
+              tight: bool = False) -> tuple[str, list[str]]:
     """One step, for who does not know where to begin: how to reach who is silent; then the worst of what is new, else
-    of what is open; and the commands in it."""
+    of what is open; and the commands in it. ``tight``: where there are hosts to reach, no more than that."""
     if report.baseline != "previous":
         return "", []
     reach, how = reach_first(report)
+    if tight and reach:
+        return reach, how
     # Nothing can be read, or mended, on a host that nobody reaches.
     mute = silent(report)
     heard = [replace(each, lead=each.lead.on(set(each.lead.hosts) - mute)) if mute & set(each.lead.hosts) else each

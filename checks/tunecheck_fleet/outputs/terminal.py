@@ -102,7 +102,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    step, commands = next_step(findings, report, verbose)
+    step, commands = next_step(findings, report, verbose, tight)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report)], style)]
     if style.colour:
