@@ -15,8 +15,9 @@ from ..scope import files_of, inventory_of
 
 __all__ = ["reach_first", "silent"]
 
-#: Hosts that one command names, and characters of their names in the sentence.
-_MOST, _FIT = 3, 60
+#: Hosts that one command names (what one of them says mostly holds of all), and characters of their names in the
+#: sentence.
+_MOST, _FIT = 1, 60
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
