@@ -28,14 +28,16 @@ State = Literal["new", "grown", "known", "resolved"]
 
 class Note(str):
     """A line for people, with what code has to know of it. ``facts``: the names of the facts, or checks, that it is
-    about. ``hides``: it says that changes are left out of the report, so it stays where only a part is shown."""
+    about. ``hides``: it says that changes are left out of the report, so it stays where only a part is shown; as
+    it does in the report of each of its ``hosts``."""
 
     facts: tuple[str, ...]
     hides: bool
+    hosts: tuple[str, ...]
 
-    def __new__(cls, text: str, *facts: str, hides: bool = False) -> Note:
+    def __new__(cls, text: str, *facts: str, hides: bool = False, hosts: tuple[str, ...] = ()) -> Note:
         made = super().__new__(cls, text)
-        made.facts, made.hides = facts, hides
+        made.facts, made.hides, made.hosts = facts, hides, hosts
         return made
 
 

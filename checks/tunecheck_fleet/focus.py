@@ -20,7 +20,7 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
         rows = tuple(row for row in report.hosts if row.host == host)
         report = replace(
             report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(),
-            notes=tuple(note for note in report.notes if isinstance(note, Note) and note.hides),
+            notes=tuple(note for note in report.notes if isinstance(note, Note) and (note.hides or host in note.hosts)),
             causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
     if fact is not None:
         # What a check has the say about is told as its finding alone: asked by the fact's name, it is that.

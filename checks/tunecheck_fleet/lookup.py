@@ -47,8 +47,17 @@ def host(store: Store, name: str) -> str:
     """The name, where the history knows it."""
     known = store.known_hosts()
     if name not in known:
-        raise UsageError(f"the history ({store.where}) has no host {name!r}; {near(name, known)}", Misuse.NO_SUCH)
+        raise UsageError(f"the history ({store.where}) has no host {name!r}; "
+                         f"{_renamed(store, name) or near(name, known)}", Misuse.NO_SUCH)
     return name
+
+
+def _renamed(store: Store, name: str) -> str:
+    """"gpu05 is gpu15 since #3": of the machine that had the name last; "" where none that had it has another one."""
+    events = store.identity_events(None, store.audits(1)[-1].id)
+    event = max((each for each in events if each.kind == "renamed" and each.other == name),
+                key=lambda each: each.audit, default=None)
+    return "" if event is None else f"{name} is {event.host} since #{event.audit}: ask for {event.host}"
 
 
 def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = ()) -> str:

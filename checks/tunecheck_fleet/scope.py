@@ -3,7 +3,7 @@ and the name stands in reports and in the store; it is made and taken apart here
 
 from __future__ import annotations
 
-__all__ = ["fleet_of", "inventory_of", "named", "of_carried", "without_limit"]
+__all__ = ["files_of", "fleet_of", "inventory_of", "named", "of_carried", "without_limit"]
 
 _BETWEEN, _LIMIT, _FILES = ", ", "limit ", "files of "
 
@@ -31,6 +31,11 @@ def fleet_of(scope: str) -> str:
 def of_carried(scope: str) -> bool:
     """Return whether only carried files were judged."""
     return scope.startswith(_FILES)
+
+
+def files_of(scope: str) -> str:
+    """Return the folder of carried files; "" where none were judged."""
+    return scope.partition(_FILES)[2] if of_carried(scope) else without_limit(scope).partition(_BETWEEN + _FILES)[2]
 
 
 def inventory_of(scope: str) -> str:

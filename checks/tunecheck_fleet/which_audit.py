@@ -67,7 +67,7 @@ def _said_since(store: Store, shown: AuditHead) -> str:
     said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for each in store.decisions()
             if each.created > end and each.ended is None and each.audit <= shown.id]
     said += [f"waiver {each.id} of {each.fact} by {each.author}" for each in store.waivers() if each.created > end]
-    return f"; said since, and counted here: {some(said, _NAMED, ', ')}" if said else ""
+    return f"; said since, and applied here where it covers something: {some(said, _NAMED, ', ')}" if said else ""
 
 
 def newest_with(store: Store, host: str) -> int | None:

@@ -20,8 +20,9 @@ __all__ = ["drift"]
 @click.option("--host", metavar="HOST", shell_complete=completed.hosts, help="Only on this host.")
 @click.option("--fact", metavar="FACT", help="Only this fact, or check; a family ends in a dot (kernel.cmdline.).")
 @judged
-def drift(since: str, host: str | None, fact: str | None, store_url: str | None, baseline: str, verbose: bool,
-          fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
+@click.pass_context
+def drift(context: click.Context, /, since: str, host: str | None, fact: str | None, store_url: str | None,
+          baseline: str, verbose: bool, fail_on: tuple[str, ...], max_missing: str, **outputs: Any) -> None:
     """Show what changed since a day (--since, 7 days ago), over all audits from then on: on all hosts, on one, or of
     one fact. No box is asked.
 
@@ -29,6 +30,10 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
     is one line too.
 
     Exit codes as those of audit."""
+    from click.core import ParameterSource
+
+    from tunecheck.errors import Misuse, UsageError
+
     from .. import lookup
     from ..focus import focus
     from ..judge import JudgeOptions, allowed_missing, report
@@ -38,6 +43,9 @@ def drift(since: str, host: str | None, fact: str | None, store_url: str | None,
 
     wanted = check_places(outputs)
     allowed_missing(max_missing, 1)
+    if baseline.startswith("audit:") and context.get_parameter_source("since") is ParameterSource.COMMANDLINE:
+        raise UsageError(f"--baseline {baseline[:80]} and --since {since[:80]} both say what to compare with: drop one "
+                         "of them", Misuse.DOES_NOT_BELONG)
     options = JudgeOptions(baseline=baseline, since=moment(since, "--since", time.time()), union=host is None)
     with opened(store_url) as store:
         if host is not None:

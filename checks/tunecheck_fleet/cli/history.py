@@ -99,7 +99,8 @@ def _found(store: Store, host: str, check: str | None, everything: bool, after: 
                if span.fact == "host.answer" and span.value in ("ok", "partial")]
     first = min(answers, default=0)
     when = {head.id: head.started for head in store.audits()}
-    there = [*store.problems_resolved(None, None, [host]), *store.problems_since(None, None, [host])]
+    there = [*store.problems_resolved(None, None, [host]), *store.ended_with_machine(host),
+             *store.problems_since(None, None, [host])]
     dark = _cannot_be_told(store, host)
     return [FoundRow(row.check, row.subject, row.outcome, row.since, row.until,
                      None if row.until is None else when.get(row.until),

@@ -19,7 +19,6 @@ from .silent import with_silent
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
-    FLAP_DAYS,
     OPEN,
     RECENT,
     STATE,
@@ -112,7 +111,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     changes = store.changes(previous.id, audit.id, moving)
     opened, back = store.unapproved(audit.id, restless, moving)
     moves = moves_of((row for row in changes if row.host in here), groups)
-    kept_open = moves_of((row for row in opened if row.host in here and row.since.seen <= previous.id), groups)
+    kept_open = moves_of((row for row in opened if row.host in here), groups)
     events = [event for event in events_of(store, audit) if event.host in here]
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
@@ -122,6 +121,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         contradicted=contradicted(store, (*moves, *kept_open), audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
@@ -136,7 +136,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times
-                                for row in store.flaps(FLAP_DAYS, audit.id, moving | checks)},
+                                for row in store.flaps(audit_id=audit.id, facts=moving | checks)},
         meta=meta, approved=allowed, judged=frozenset(judged),
         names=frozenset(fact for _, fact in pairs) if listed else frozenset(one.told(about)))
 

@@ -18,7 +18,6 @@ from .silent import with_silent
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
-    FLAP_DAYS,
     OPEN,
     RECENT,
     STATE,
@@ -75,7 +74,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
                if row.host in asked and row.since.seen > before.get(row.host, after)] if compared else []
     volatile = [row for row in store.volatility(RECENT, audit.id, restless=True) if row.suspicious]
     # What looks volatile is reported on its night only, and is not held open: the next night it is another value.
-    open_moves, back = _unapproved(store, after, audit, asked, before, {row.fact for row in volatile}) if compared \
+    open_moves, back = _unapproved(store, audit, asked, {row.fact for row in volatile}) if compared \
         else ((), frozenset())
     events = [event for event in events_of(store, audit) if event.host in asked]
     begin = previous.id if previous else audit.id - 1
@@ -89,6 +88,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         mended=mended(store, open_moves, previous, audit),
         contradicted=contradicted(store, (*moves_of(changes, asked), *open_moves), audit),
         decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
         volatile=tuple(volatile), recent=moves_of(recent[-ENOUGH:], asked),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         outliers=tuple(sorted(
@@ -105,7 +105,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),
-        flaps={(row.host, row.fact): row.times for row in store.flaps(FLAP_DAYS, audit.id)},
+        flaps={(row.host, row.fact): row.times for row in store.flaps(audit_id=audit.id)},
         meta=meta_of(facts, options.entries),
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
                        if row.audit <= audit.id),
@@ -141,13 +141,11 @@ def _ages(states: Iterable[HostState], audit: AuditHead, also: Mapping[int, int 
                  for (number, at), hosts in sorted(count.items(), key=lambda item: item[0][0] or 0))
 
 
-def _unapproved(store: Store, after: int, audit: AuditHead, asked: Mapping[str, str],
-                before: Mapping[str, int], but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
-    """Changes of earlier audits (up to ``after``; of a host, up to ``before``) that nobody approved; and what is as it
-    was before."""
+def _unapproved(store: Store, audit: AuditHead, asked: Mapping[str, str],
+                but: set[str]) -> tuple[tuple[Move, ...], frozenset[tuple[str, str]]]:
+    """Changes from the baseline that nobody approved; and what is as it was before."""
     rows, back = store.unapproved(audit.id, but)
-    return (moves_of((row for row in rows if row.host in asked
-                    and row.since.seen <= before.get(row.host, after)), asked), frozenset(back))
+    return moves_of((row for row in rows if row.host in asked), asked), frozenset(back)
 
 
 def _shared(store: Store, seen: View) -> tuple[Kept, ...]:

@@ -44,7 +44,9 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
             if vote.moved and not move and view.previous is not None else "",
             same=f"{outlier.hardware}\0{canon(outlier.value)}",
             rollout=move is not None and (outlier.group, outlier.fact, canon(outlier.value)) in rolled))
-        settled.add((outlier.host, outlier.fact))
+        if not (move is not None and view.returned(outlier.host, outlier.fact)
+                and (outlier.host, outlier.fact) in view.baselines):    # what it had in between is over
+            settled.add((outlier.host, outlier.fact))
     back, done = _back(view, moves, vote_of, not_of, not_facts, rolled, options)
     return rows + back, settled | done
 
@@ -60,7 +62,8 @@ def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collectio
             vote = vote_of.get((move.group, hardware.get(host, ""), fact))
             if vote is None or vote.share < options.share or vote.moved or vote.before is None \
                     or canon(move.value) != vote.before or (host, fact) in not_of or fact in not_facts \
-                    or (move.group, fact, canon(move.value)) in rolled:
+                    or (move.group, fact, canon(move.value)) in rolled \
+                    or (view.left(host, fact, move.value) and not move.ours):   # approved is another one
                 continue
             meta = view.of(fact)
             rows.append(Row(

@@ -61,9 +61,13 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
     for each in volatile:
         yield each.note
-    swung = Counter(fact for _, fact in back)
-    for fact, count in sorted(swung.items(), key=_most):
-        yield Note(f"{fact} changed and came back since the previous audit on {_hosts(count)}", fact)
+    swung: dict[str, list[str]] = {}
+    for name, fact in back:
+        swung.setdefault(fact, []).append(name)
+    since = f"#{previous.id}" if previous is not None else "the previous audit"
+    for fact, names in sorted(swung.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield Note(f"{fact} changed and came back since {since} on {_listed(sorted(names))}", fact,
+                   hosts=tuple(sorted(names)))
 
 
 def passed(seconds: float) -> str:

@@ -21,6 +21,8 @@ _NAME = "identity.hostname"
 _FEW = 2
 _AS_OTHERS = "changed to what most of the others have"
 _NONE: Mapping[tuple[str, str], str] = MappingProxyType({})
+#: Of an approved value, in a sentence.
+_VALUE = 80
 
 
 def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
@@ -34,7 +36,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     it, named here, says nothing new: the change is told all the same, and is no more than low, as the finding
     counts."""
     not_of = {each for each in not_of if each not in unsaid}
-    rows = _earlier(view, moves, found, not_of, not_facts)
+    rows = _earlier(view, moves, found, not_of, not_facts, not_hosts)
     joined = _joined(view, moves)
     hosts = {host.host: host for host in view.hosts}
     for host, facts in sorted(moves.moves.items()):
@@ -50,9 +52,11 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
                 before=move.before, since=move.since,
-                state="resolved" if (host, fact) in view.back and not move.ours else _state(view, host, move.since),
+                state="resolved" if view.returned(host, fact) and not move.ours else _state(view, host, move.since),
                 opened=move.held,
-                text=_text(vote, roll, move.value), same=canon(move.value), intended=move.ours,
+                text=_text(vote, roll, move.value) or (
+                    _approved(view, host, fact) if view.left(host, fact, move.value) and not move.ours else ""),
+                same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
     rows = [row._replace(expected=_AS_OTHERS, fix="none") if (row.host, row.fact) in joined and row.state != "resolved"
             else row for row in rows]
@@ -62,9 +66,10 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
 
 
 def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote], not_of: Collection[tuple[str, str]],
-             not_facts: Collection[str]) -> list[Row]:
-    """Changes of earlier audits, which stay open until somebody approves them. Not what put something right: a check
-    that failed until then, or a value that the others had all the time."""
+             not_facts: Collection[str], not_hosts: Collection[str]) -> list[Row]:
+    """Changes of earlier audits, which stay open until somebody approves them; and what has left the baseline since,
+    though it is as it was at the previous audit. Not what put something right: a check that failed until then, or a
+    value that the others had all the time, unless another one was approved."""
     hosts = {host.host: host for host in view.hosts}
     joined = Counter((move.group, hosts[move.host].cohort, move.fact, canon(move.value)) for move in view.unapproved
                      if move.host in hosts)
@@ -75,17 +80,21 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     for move in view.unapproved:
         where = hosts.get(move.host)
         if where is None or not where.told or (move.host, move.fact) in not_of or move.fact in not_facts \
-                or move.fact in moves.moves.get(move.host, {}) or _mended(move, over) or (
+                or move.fact in moves.moves.get(move.host, {}) or _mended(move, over) \
+                or (move.host in not_hosts and not view.had(move.host, move.since)) or (
                     move.fact == _NAME and _renamed(view, move)):
             continue
         vote = found.get((move.group, where.cohort, move.fact))
         text = canon(move.value)
-        if vote is not None and canon(vote.value) == text \
+        left = view.left(move.host, move.fact, move.value)
+        if not left and vote is not None and canon(vote.value) == text \
                 and vote.count > 2 * joined[move.group, where.cohort, move.fact, text]:
             continue
         meta = view.of(move.fact)
         rows.append(Row("previous", meta.severity, move.fact, move.group, move.host, expected="changed", fix=meta.fix,
-                        value=move.value, before=move.before, since=move.since, state="known", same=text))
+                        value=move.value, before=move.before, since=move.since,
+                        state=_state(view, move.host, move.since), same=text,
+                        text=_approved(view, move.host, move.fact) if left else ""))
     return rows
 
 
@@ -124,6 +133,14 @@ def _mended(move: Move, over: Mapping[tuple[str, int], list[tuple[str, str]]]) -
 def _state(view: View, host: str, since: Since) -> Literal["new", "known"]:
     """As of everything else: new is what came after the audit that this one is compared with, however long ago."""
     return "known" if view.had(host, since) else "new"
+
+
+def _approved(view: View, host: str, fact: str) -> str:
+    """Which value was approved, of one that is another."""
+    decision = view.decided[("approve", host, fact)]
+    value = view.baselines[host, fact]
+    said = "that there is none" if value == "null" else value.strip('"')[:_VALUE]
+    return f"{decision.author} approved {said} as of #{decision.audit}"
 
 
 def _text(vote: Vote | None, roll: tuple[int, int] | None, value: object) -> str:

@@ -207,7 +207,7 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
         return rows
     done = []
     for row in rows:
-        approved = view.decision("approve", row.host, row.fact, row.since) if row.state != "resolved" else None
+        approved = view.approval(row.host, row.fact, row.value, row.since) if row.state != "resolved" else None
         if approved is not None and row.authority == "previous" and row.state != "new":
             continue        # the baseline since an earlier audit; in the one that saw it come it is shown
         if row.authority not in ("majority", "previous"):

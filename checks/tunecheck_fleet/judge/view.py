@@ -158,12 +158,12 @@ class View:
     """An audit beside the one it is compared with.
 
     ``hosts`` of the audit, by name; ``missing`` were asked, and of them is not even a row. ``moves``: what changed
-    after the previous audit. ``unapproved``: what changed earlier, is still so, and was approved by nobody;
+    after the previous audit. ``unapproved``: what is not as the baseline has it, and nobody approved;
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
     were over then; ``contradicted``: (host, check, subject, since audit, until audit) of findings, over by now, of
     which a word of a changed fact may have been the reason (asked.py). ``decided``: the decision about a fact or check
-    of a host. ``events``: who is not who it was
-    since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
+    of a host; ``baselines``: (host, fact) -> the value that was approved there, as canonical JSON. ``events``: who is
+    not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
     ``found``: host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn.
@@ -185,6 +185,7 @@ class View:
     mended: frozenset[tuple[str, str, str, int]] = frozenset()
     contradicted: frozenset[tuple[str, str, str, int, int]] = frozenset()
     decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
+    baselines: Mapping[tuple[str, str], str] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     shared: tuple[Kept, ...] = ()
@@ -222,6 +223,25 @@ class View:
         """The decision about it, where that was not made before it came."""
         decision = self.decided.get((kind, host, name))
         return decision if decision is not None and (since is None or since.seen <= decision.audit) else None
+
+    def approval(self, host: str, fact: str, value: Any, since: Since | None) -> Decision | None:
+        """The approval of this value: it holds whenever the host has it, also after another one."""
+        if self.baselines.get((host, fact)) == canon(value):
+            return self.decided.get(("approve", host, fact))
+        return self.decision("approve", host, fact, since)
+
+    def left(self, host: str, fact: str, value: Any) -> bool:
+        """Whether the host had another value approved than this one."""
+        approved = self.baselines.get((host, fact))
+        return approved is not None and approved != canon(value)
+
+    def returned(self, host: str, fact: str) -> bool:
+        """Whether it is again as it was, and was not so, and not approved, at the audit that it is compared with."""
+        if (host, fact) not in self.back:
+            return False
+        approval = self.decided.get(("approve", host, fact)) if (host, fact) in self.baselines else None
+        prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
+        return approval is None or approval.audit <= prior
 
     def of(self, fact: str) -> Meta:
         return self.meta.get(fact, _PLAIN)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENOUGH",
-    "FLAP_DAYS",
     "OPEN",
     "RECENT",
     "STATE",
@@ -52,7 +51,6 @@ __all__ = [
 
 #: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
 RECENT, ENOUGH = 10, 20_000
-FLAP_DAYS = 30.0
 _CUT = re.compile(r" and [0-9]+ more$")
 #: Of a check that told nothing, not even why; and where its own page has no other way.
 _NOTHING_TOLD = "the last snapshot of this host holds nothing of it"

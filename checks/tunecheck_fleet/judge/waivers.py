@@ -92,7 +92,9 @@ def _note(view: View, waiver: Waiver, count: int) -> str:
             "nothing of it is left; remove it"
         return f"{what} expired on {day}: {counted}"
     # An accepted value waits for a box that has it; a waiver that waits for nothing is a mistake in its pattern.
-    if count or waiver.kind == "accept" or not _asked(view, waiver):
+    # Of an audit that is older it could have matched nothing.
+    late = waiver.created > (view.audit.finished or view.now)
+    if count or waiver.kind == "accept" or late or not _asked(view, waiver):
         return ""
     return f"{what} matches nothing: {judged_by(waiver.fact) or 'is it mistyped, or done with?'}"
 

@@ -36,11 +36,11 @@ def unjudged(report: FleetReport) -> set[str]:
     return {host for cause in report.unjudged for host in cause.hosts}
 
 
-def verdict_line(report: FleetReport, each: bool = False) -> str:
+def verdict_line(report: FleetReport) -> str:
     """The last line: DRIFT, CLEAN or UNKNOWN, on how many hosts, and how many were not heard; and since when, where
     that was asked for: then it may count others than the audit alone. What happened together is one cause, as in the
-    list; with -v ``each`` counts for itself, and the line says how many that is in the list."""
-    counted = report.open if each else [found.lead for found in entries(report.causes) if found.lead.counts]
+    list, also where -v shows each fact of it."""
+    counted = [found.lead for found in entries(report.causes) if found.lead.counts]
     told = [cause for cause in counted if not cause.unjudged]
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
@@ -60,14 +60,11 @@ def verdict_line(report: FleetReport, each: bool = False) -> str:
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"
         # A warning that stands is no drift, and not nothing.
-        stand = Counter(kind(cause) for cause in report.causes)["standing"] if each else sum(
-            kind(found.lead) == "standing" for found in entries(report.causes))
+        stand = sum(kind(found.lead) == "standing" for found in entries(report.causes))
         besides = f"; {stand} standing" if stand else ""
         return f"UNKNOWN: {plural(blind, 'cause')}{of} {on} {UNREAD}, and no drift was found{over}{besides}{tail}"
     on = f"on {plural(len(hosts), 'host')}"
-    whole = sum(found.lead.drifts for found in entries(report.causes)) if each else len(told)
-    apart = f" ({whole} without -v)" if whole != len(told) else ""
-    return f"DRIFT: {plural(len(told), 'cause')}{apart}{of} {on}{over}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
+    return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{over}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
 
 
 def summary(findings: Sequence[Entry]) -> str:

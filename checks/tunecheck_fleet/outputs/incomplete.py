@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tunecheck.report.style import Style, safe, wrap
 from tunecheck.util.host_names import fold
@@ -18,9 +18,11 @@ __all__ = ["incomplete"]
 _FIT = 30
 
 
-def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) -> Iterator[list[str]]:
-    """In few lines the hosts stand in the first, and what to do about it in the second."""
-    for status, reason, rows in gaps(report.hosts):
+def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool, known: bool) -> Iterator[list[str]]:
+    """In few lines the hosts stand in the first, and what to do about it in the second. ``known``: those that answered
+    and do not know some facts, and not those that did not answer, or not wholly."""
+    found = [each for each in gaps(report.hosts) if (each[0] == "ok") == known]
+    for status, reason, rows in _by_status(found) if tight and not known else found:
         answered = status in ("ok", "partial")
         parts = [named_hosts([row.host for row in rows], verbose), reason,
                  _missing(rows) if answered else _last(rows)]
@@ -40,6 +42,15 @@ def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool) ->
             continue
         lines = short(label, [who], style, word)
         yield [*lines, *wrap(safe(f"{' ' * INDENT}{facts}: {reason}"), style.width, INDENT)]
+
+
+def _by_status(found: Sequence[tuple[str, str, list[HostRow]]]) -> Iterator[tuple[str, str, list[HostRow]]]:
+    """One of each status, with the reason that most of its hosts have: every host counts, and is in one of them."""
+    for status in dict.fromkeys(each[0] for each in found):
+        alike = [each for each in found if each[0] == status]
+        more = len(alike) - 1
+        reason = f"{more} other reason{'s' * (more != 1)} (-v); {alike[0][1]}" if more else alike[0][1]
+        yield status, reason, [row for _, _, rows in alike for row in rows]
 
 
 def _missing(rows: Iterable[HostRow]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tunecheck.util.host_names import fold
 
@@ -13,6 +14,7 @@ from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
 from .entry_words import approving, fix
+from .reach_first import reach_first, silent
 from .text import OPEN, kind
 
 __all__ = ["next_step"]
@@ -21,19 +23,33 @@ __all__ = ["next_step"]
 _FIT = 60
 
 
-def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
-    """One step, for who does not know where to begin: the worst of what is new, else of what is open; and the commands
-    in it. Where all that is known of the only host stands here, what is to be done about it."""
+def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool,
+              tight: bool = False) -> tuple[str, list[str]]:
+    """One step, for who does not know where to begin: how to reach who is silent; then the worst of what is new, else
+    of what is open; and the commands in it. ``tight``: where there are hosts to reach, no more than that."""
     if report.baseline != "previous":
         return "", []
+    reach, how = reach_first(report)
+    if tight and reach:
+        return reach, how
+    # Nothing can be read, or mended, on a host that nobody reaches.
+    mute = silent(report)
+    heard = [replace(each, lead=each.lead.on(set(each.lead.hosts) - mute)) if mute & set(each.lead.hosts) else each
+             for each in findings if not set(each.lead.hosts) <= mute]
+    step, commands = _of_findings(heard, report, verbose)
+    return "; then: ".join(part for part in (reach, step) if part), [*how, *commands]
+
+
+def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
+    """The step about what was found. Where all that is known of the only host stands here, what is to be done about
+    it."""
     for word in OPEN[:3]:
         there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None
                  and not each.mended]
         if not there:
             continue
-        # What was seen tonight comes before what silent hosts had when they were last heard.
-        entry = min(there, key=lambda each: (each.lead.silent, _weight(each.lead)))
-        first = _whole(first_of(entry.lead, report.causes), findings, report)
+        entry = min(there, key=lambda each: _weight(each.lead))
+        first = _whole(first_of(entry.lead, _heard(report)), findings, report)
         host = _worst(first.new_hosts or first.hosts, report)
         control = any(each.where == "control" for each in first.commands)
         if first.authority == "desired" and first.remedy and (control or before(first)):
@@ -61,12 +77,19 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
     return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
 
 
+def _heard(report: FleetReport) -> tuple[Cause, ...]:
+    """The causes of the hosts that answered."""
+    mute = silent(report)
+    return tuple(each.on(set(each.hosts) - mute) if mute & set(each.hosts) else each
+                 for each in report.causes if not set(each.hosts) <= mute) if mute else report.causes
+
+
 def _whole(first: Cause, findings: Sequence[Entry], report: FleetReport) -> Cause:
     """The same with its whole fix: as it leads its entry, or where it leads none on some of its hosts, with what its
     check finds besides."""
     return next((each.lead for each in findings if each.part_of is None and each.lead.id == first.id
                  and each.lead.hosts == first.hosts), None) or whole(
-        first, [each for each in report.causes if each.fact == first.fact and each is not first])
+        first, [each for each in _heard(report) if each.fact == first.fact and each is not first])
 
 
 def _gpu_lost(entry: Entry) -> tuple[str, list[str]]:

@@ -80,28 +80,31 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     kinds: dict[str, list[Entry]] = {}
     for each in findings:
         kinds.setdefault(kind(each.lead), []).append(each)
-    lines += ["", *entry("", [f"CAUSES  {summary(findings)}"], style)]
+    # Every number is of what happened, also where -v shows each fact of it below: two runs over one audit say the same.
+    lines += ["", *entry("", [f"CAUSES  {summary(entries(report.causes))}"], style)]
     splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
-    for part, section, most in (
+    for part, section, most, word in (
             *(("news" if word in _NEWS else "open", _older(kinds.get(word, []), style) if changes and word == "known"
-               else _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES)
+               else _causes(kinds.get(word, []), style, verbose, now, tight), _ENTRIES, word)
               for word in OPEN),
-            ("rest", [_split(each, style, verbose, one) for each in report.splits], splits),
-            ("rest", list(incomplete(report, style, verbose, tight)), rest),
+            ("rest", [_split(each, style, verbose, one) for each in report.splits], splits, ""),
+            ("rest", list(incomplete(report, style, verbose, tight, known=False)), _ENTRIES, ""),
+            ("rest", list(incomplete(report, style, verbose, tight, known=True)), rest, ""),
             *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
-               else _causes(kinds.get(word, []), style, verbose, now, tight), rest) for word in NOT_DRIFT),
+               else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word) for word in NOT_DRIFT),
             # What a note comes to stands at its end, so it is never cut.
-            ("rest", [entry("NOTE", [note], style) for note in report.notes], rest)):
+            ("rest", [entry("NOTE", [note], style) for note in report.notes], rest, "")):
         if section:
             lines += [""] if style.width and not (tight and part == before) else []
             lines += [line for each in (section if verbose else section[:most]) for line in each]
-            left = 0 if verbose else len(section) - most
+            # The line of many is the last, so where lines are left out each that is shown is of one.
+            left = 0 if verbose or len(section) <= most else len(kinds.get(word, section)) - most
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    step, commands = next_step(findings, report, verbose)
+    step, commands = next_step(findings, report, verbose, tight)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
-    lines += ["", *entry("", [verdict_line(report, verbose)], style)]
+    lines += ["", *entry("", [verdict_line(report)], style)]
     if style.colour:
         lines[-1] = marked(lines[-1], verdict_word(report))
     return lines
@@ -115,7 +118,8 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
         # What nobody could look at: one line, below what somebody saw.
         where = words.plural(len({host for each in unread for host in each.lead.hosts}), "host")
         names = [*dict.fromkeys(each.lead.fact for each in unread)]
-        said = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')} on {where} could not be judged: "
+        of = f" ({words.plural(len(names), 'check')})" if len(names) != len(unread) else ""
+        said = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')}{of} on {where} could not be judged: "
                 f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
         told = [each for each in findings if each not in unread]
         return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [said], style)]

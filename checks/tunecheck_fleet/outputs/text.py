@@ -223,8 +223,12 @@ def heard(status: str) -> str:
 
 
 def coverage(report: FleetReport) -> str:
-    """"1000 hosts: 993 answered, 4 partial, 3 unreachable; 2 that answered do not know some facts"."""
-    parts = [f"{count} {heard(status)}" for status in STATUSES if (count := report.count(status))]     # type: ignore[arg-type]
+    """"1000 hosts: 997 answered (4 in part), 3 unreachable; 2 that answered do not know some facts"."""
+    # Who answered in part has answered, as everywhere else.
+    partial = report.count("partial")
+    parts = [f"{report.answered} {heard('ok')}{f' ({partial} in part)' * bool(partial)}"] * bool(report.answered)
+    parts += [f"{count} {heard(status)}" for status in STATUSES
+              if status not in ("ok", "partial") and (count := report.count(status))]     # type: ignore[arg-type]
     some = sum(row.status == "ok" and bool(row.unknown) for row in report.hosts)
     unheard = report.audit.asked - len(report.hosts)
     parts += [f"{unheard} without a result"] if unheard > 0 else []

@@ -24,6 +24,7 @@ from .schema import (
     turn,
     value,
 )
+from .unapproved import is_approved
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -51,7 +52,7 @@ def prune(store: OpenHistory, older_than: float) -> Pruned:
 def _prune(connection: Connection, first: int) -> Pruned:
     """Everything that ended before the audit ``first``. Audits that something kept still points to stay for their
     time, hidden."""
-    spans = connection.execute(delete(span).where(span.c.until_audit <= first)).rowcount
+    spans = connection.execute(delete(span).where(span.c.until_audit <= first, ~is_approved())).rowcount
     connection.execute(delete(finding_span).where(finding_span.c.until_audit <= first))
     connection.execute(delete(problem_span).where(problem_span.c.until_audit <= first))
     snaps = connection.execute(delete(snap).where(snap.c.to_audit < first)).rowcount

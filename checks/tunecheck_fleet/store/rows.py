@@ -155,7 +155,7 @@ class Outlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Flap:
-    """A fact that came back to a value it had left: ``times`` changes between ``values`` values."""
+    """A fact that went there and back, and there again: ``times`` changes between ``values`` values."""
 
     host: str
     fact: str

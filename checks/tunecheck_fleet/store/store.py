@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from tunecheck.report.words.fleet_words import FLAP_DAYS
+
 from ..fleet_report import Decision, Since
 from ..model import AuditHead, Problem, Seen
 from . import (
@@ -209,6 +211,10 @@ class Store(OpenHistory):
         approved by that), and the (host, fact) that changed back to what they were; not of the facts ``but``."""
         return unapproved.unapproved(self, audit_id, but, facts, host)
 
+    def approved_values(self, audit_id: int) -> dict[tuple[str, str], Any]:
+        """(host, fact) -> the value that was approved there last, by that audit, whatever the host has."""
+        return unapproved.approved_values(self, audit_id)
+
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
         between, cannot be compared and are left out."""
@@ -227,6 +233,10 @@ class Store(OpenHistory):
                           hosts: Collection[str] | None = None, told: bool = False) -> list[ProblemSince]:
         """The findings that went away after the one audit up to the other; ``told``: with their words."""
         return findings.resolved(self, after_audit, upto_audit, hosts, told)
+
+    def ended_with_machine(self, host: str) -> list[ProblemSince]:
+        """What was found on machines that had this name before, each until another one had it."""
+        return findings.ended_with_machine(self, host)
 
     def last_words(self, wanted: Mapping[str, Collection[tuple[str, str, str]]],
                    audit_id: int) -> dict[tuple[str, str, str], Problem]:
@@ -256,7 +266,8 @@ class Store(OpenHistory):
         hardware that know the fact."""
         return census.outliers(self, share, at_least, audit_id)
 
-    def flaps(self, days: float = 30, audit_id: int | None = None, facts: Collection[str] | None = None) -> list[Flap]:
+    def flaps(self, days: float = FLAP_DAYS, audit_id: int | None = None,
+              facts: Collection[str] | None = None) -> list[Flap]:
         """Facts that went back to a value they had left, in the last ``days`` (before that audit); most changes
         first."""
         return volatility.flaps(self, days, audit_id, facts)

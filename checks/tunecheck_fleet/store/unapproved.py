@@ -4,9 +4,9 @@ brought, nor one that was approved."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, exists, false, func, or_, select
 
 from ..model import Change
 from . import audit_queries
@@ -17,7 +17,7 @@ from .schema import decided, decision, fact, host, span
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["unapproved"]
+__all__ = ["approved_values", "is_approved", "unapproved"]
 
 
 def unapproved(store: OpenHistory, audit_id: int,
@@ -64,6 +64,33 @@ def unapproved(store: OpenHistory, audit_id: int,
             found.append(ChangeRow(name, row.grp, row.hardware, named[row.fact_id], before_values[number],
                                    values[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit)))
     return found, back
+
+
+#: Of a value that was approved: the span in which the host had it at the audit as of which that was said.
+_OF_THEN = ((span.c.host_id == decided.c.host_id) & (span.c.fact_id == fact.c.id)
+            & (span.c.from_audit <= decision.c.audit_id)
+            & or_(span.c.until_audit.is_(None), span.c.until_audit > decision.c.audit_id))
+_HOLDS = (decision.c.kind == "approve") & decision.c.ended.is_(None)
+
+
+def approved_values(store: OpenHistory, audit_id: int) -> dict[tuple[str, str], Any]:
+    """(host, fact) -> the value that was approved there last, by that audit: the baseline, whatever the host has."""
+    with store.db.read() as connection:
+        rows = connection.execute(
+            select(host.c.name, decided.c.name.label("fact"), span.c.value_id).select_from(decided)
+            .join(decision, decision.c.id == decided.c.decision_id).join(host, host.c.id == decided.c.host_id)
+            .join(fact, fact.c.name == decided.c.name).join(span, _OF_THEN)
+            .where(_HOLDS, decision.c.audit_id <= audit_id,
+                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
+            .order_by(decision.c.audit_id, decision.c.id)).all()
+        values = store.interned.decoded(connection, {row.value_id for row in rows})
+    return {(row.name, row.fact): values[row.value_id] for row in rows}
+
+
+def is_approved() -> ColumnElement[bool]:
+    """Whether a span holds a value that was approved: it is needed as long as the approval."""
+    return exists(select(decided.c.decision_id).join(decision, decision.c.id == decided.c.decision_id)
+                  .join(fact, fact.c.name == decided.c.name).where(_OF_THEN, _HOLDS).correlate(span))
 
 
 def _approved_in(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import false, func, select
 
+from tunecheck.report.words.fleet_words import FLAP_CHANGES, FLAP_DAYS
 from tunecheck.util.at_first_use import dataclass
 
 from . import audits
@@ -98,10 +99,10 @@ def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int) -> Vola
                     "a reading, not like a setting, and does not belong in the history", sure)
 
 
-def flaps(store: OpenHistory, days: float, audit_id: int | None = None,
+def flaps(store: OpenHistory, days: float = FLAP_DAYS, audit_id: int | None = None,
           facts: Collection[str] | None = None) -> list[Flap]:
-    """Return the facts that went back to a value that they had left, in so many days before the audit, the most
-    restless first. ``facts``: only these."""
+    """Return the facts that went there and back, and there again, in so many days before the audit, the most restless
+    first. ``facts``: only these."""
     with store.db.read() as connection:
         when = times(store, connection)
         last = max(when, default=0) if audit_id is None else audit_id
@@ -122,6 +123,6 @@ def flaps(store: OpenHistory, days: float, audit_id: int | None = None,
     found = []
     for (host_id, fact_id), values in seen.items():
         distinct = len({null if value is None else value for value in values})
-        if distinct < len(values):
+        if len(values) - distinct >= FLAP_CHANGES - 1:      # so often it came back to a value that it had left
             found.append(Flap(hosts[host_id], names[fact_id], len(values) - 1, distinct))
     return sorted(found, key=lambda flap: (-flap.times, flap.host, flap.fact))

@@ -222,3 +222,15 @@ def test_what_is_over_has_an_id_of_its_own_and_a_value_the_one_that_it_was_open_
     values = [cause for cause in over if cause["authority"] != "desired"]
     assert values and all(opened[cause["fact"]] == cause["id"] for cause in values if cause["fact"] in opened)
     assert len({cause["id"] for cause in over}) == len(over)
+
+
+@pytest.mark.parametrize("since", ["2d", "7d", "audit:1"])
+def test_drift_is_compared_with_one_thing(tmp_path: Path, since: str) -> None:
+    fleet = Fleet(tmp_path)
+    fleet.put(1)
+    fleet.audit()
+    fleet.audit()
+    code, _, err = fleet.run("drift", "--baseline", "audit:1", "--since", since)
+    assert code == 2 and f"--baseline audit:1 and --since {since} both say what to compare with" in one_line(err)
+    for alone in (("--baseline", "audit:1"), ("--since", since), ("--baseline", "desired", "--since", since)):
+        assert fleet.run("drift", *alone)[0] != 2, alone

@@ -166,7 +166,7 @@ def test_over_several_audits_only_the_way_from_first_to_last_counts() -> None:
     cause = _only(report)
     assert (cause.before, cause.value) == ("a", "c") and cause.since is not None
     assert (cause.since.after, cause.since.seen) == (2, 5)
-    assert [_figures(note) for note in report.notes if note.startswith("g ")] == [["1"]], "it changed and came back"
+    assert [note for note in report.notes if note.startswith("g ")] == ["g changed and came back since #2 on h1"]
 
 
 def test_flapping_hosts_are_marked() -> None:
@@ -405,6 +405,12 @@ def test_an_expired_waiver_counts_again_and_one_that_matches_nothing_is_reported
     assert _only(report).waived is None
     assert [note.split(" (")[0] for note in report.notes] == ["waiver 1", "waiver 2"]
     assert "1970-01-03" in report.notes[0], "it expired"
+
+
+@pytest.mark.parametrize(("made", "told"), [(-DAY, 1), (59.0, 1), (61.0, 0), (3 * DAY, 0)])
+def test_a_waiver_that_was_made_after_the_audit_is_not_said_to_match_nothing_in_it(made: float, told: int) -> None:
+    seen = view(_values(8, "f", 1), waivers=(_waiver(1, "gpu.*", created=5 * DAY + made, until=99 * DAY),))
+    assert len([note for note in _said(seen).notes if "matches nothing" in note]) == told
 
 
 def test_an_accepted_value_is_the_baseline_from_then_on() -> None:

@@ -92,7 +92,7 @@ def test_everything_is_said_at_80_columns() -> None:
     assert [line for line in text.splitlines() if len(line) > 80 and line.strip() not in whole] == []
     assert text.splitlines()[:4] == [
         "tunecheck audit #365, 2026-11-21 05:00 UTC (2 h ago), prod.yml",
-        "8 hosts: 5 answered, 1 partial, 1 unreachable, 1 timeout; compared with #364", "",
+        "8 hosts: 6 answered (1 in part), 1 unreachable, 1 timeout; compared with #364", "",
         "CAUSES  3 new, 1 known; 1 standing, 1 intended, 1 waived, 1 resolved"]
     assert "HIGH     new  kernel.cmdline.iommu: pt -> (absent)\n         h100-a, 3 hosts: gpu001..gpu003 (3)\n" in text
     assert "299 of 300 in h100-b have {16:8}; since #364..#365 (26 h ago .. 2 h ago)" in " ".join(text.split())

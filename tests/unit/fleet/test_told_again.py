@@ -37,7 +37,7 @@ def _said(found: FleetReport) -> dict[str, Any]:
         "kinds": sorted((kind(cause), cause.id) for cause in found.causes),
         "entries": sorted((each.lead.id, each.lead.hosts, each.what,
                            sorted((more.id, more.hosts) for more in each.more)) for each in entries(found.causes)),
-        "verdict": verdict_line(found), "each": verdict_line(found, each=True),
+        "verdict": verdict_line(found),
         "splits": found.splits,
         "exit": [exit_code(found, fail_on, missing) for missing in ("0", "100%")
                  for fail_on in ((), *((each,) for each in FAIL_ON))]}

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["EVENT_WORDS", "FLEET_WORDS", "event_name"]
+__all__ = ["EVENT_WORDS", "FLAP_CHANGES", "FLAP_DAYS", "FLEET_WORDS", "event_name"]
+
+#: A value is flapping where it changed there and back, and there again: so often, within so many days. What broke once
+#: and was mended changed there and back.
+FLAP_CHANGES, FLAP_DAYS = 3, 30
 
 _ALL = "All words of the report: docs/fleet-outputs.md."
 #: Word -> (in words, what to do or to know, no check to read on).
@@ -34,9 +38,9 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
     "SPLIT": ("a group of hosts does not agree on a fact: no value has 80 % of them, so there is no verdict",
               "Look whether one of the values is meant, and write it into the inventory."),
     "CAUSE": ("one fact or check that is not as it should be, on however many hosts",
-              "Causes that one thing brought stand together as one entry; -v shows each."),
+              "Causes that one thing brought stand together as one entry, and count as one; -v shows each below it."),
     "ENTRY": ("one thing that happened, with every cause that it brought",
-              "The last line counts entries, with -v causes."),
+              "Every count of a report is of entries, with -v, too."),
     "DRIFT": ("the last line: a cause counts, because something changed, differs from the fleet, is another machine, "
               "or is not what the desired state asks for", "--fail-on drift ends with exit code 1 on it."),
     "CLEAN": ("the last line: no cause counts on the hosts that answered", "Hosts that did not answer stand beside it: "
@@ -54,7 +58,19 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
                  "It is no drift."),
     "STANDING": ("a warning that was there when the box was first heard, or since our own roles ran on it",
                  "It is no drift."),
-    "FLAPPING": ("a value that changes back and forth from audit to audit", "Look for two programs that set it."),
+    "BASELINE": ("what an audit is compared with: the audit before it, unless --baseline or --since names another; "
+                 "of one value, the one that a host began with, that our own roles brought, or that was approved last",
+                 "A value that leaves it is drift until it is back, or approved: tunecheck approve ID."),
+    "SINCE": ("when something came: after the first audit that stands there, which did not see it, and not later than "
+              "the second, which did (#364..#365)",
+              "before #12: it was so when the host was first heard, or could not be told until #12. The option --since "
+              "says what to compare with: a day, or audit:N."),
+    "CANNOT BE TOLD NOW": ("a check found something on the host before, and the last audit holds no evidence of it: it "
+                           "may still be so", "It is open until the check can look again and finds it no more. The "
+                           "finding says what is missing, and what to do."),
+    "FLAPPING": (f"a value that changed there and back, and there again: at least {FLAP_CHANGES} changes between "
+                 f"audits within {FLAP_DAYS} days",
+                 "Look for two programs that set it. What changed once and was put back is not flapping."),
 }.items()}
 
 _GPUS = re.compile(r"\d+ GPUS? (FEWER|MORE|REPLACED)(?:, \d+ REPLACED)?")

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, or_, select, update
 
 from ...model import Change, Incident, Problem, subject_key
 from .. import audit_queries, audits
@@ -16,7 +16,7 @@ from ..history import receipt, runs
 from ..identify import Box
 from ..rows import ProblemSince
 from ..sanitize import canonical, plain
-from ..schema import finding, finding_span, host, incident, journal
+from ..schema import finding, finding_span, host, identity, incident, journal
 from ..spans import Past
 from ..sql.compiled_statements import Hot
 from ..told_problems import Over, last_told
@@ -26,7 +26,7 @@ from .resumed import resume
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
 
-__all__ = ["during", "incidents", "receipts", "resolved", "since", "write"]
+__all__ = ["during", "ended_with_machine", "incidents", "receipts", "resolved", "since", "write"]
 
 _WORST = ("fail", "warn", "unknown")
 #: Findings of one host: it cannot make the history larger.
@@ -48,11 +48,18 @@ _INCIDENTS = select(incident.c.name, incident.c.told).where(incident.c.host_id =
 _INCIDENT = insert(incident)
 _TOLD = update(incident).where(
     incident.c.host_id == bindparam("number"), incident.c.name == bindparam("called")).values(told=bindparam("content"))
-_PROBLEM = select(
-    host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
-    finding_span.c.from_audit, finding_span.c.after_audit, finding_span.c.until_audit
-).join(finding, finding.c.id == finding_span.c.finding_id).join(host, host.c.id == finding_span.c.host_id).order_by(
-    host.c.name, finding.c.check, finding.c.subject, host.c.id, finding_span.c.from_audit)
+
+
+def _problems(until: ColumnElement[int | None]) -> Select[Any]:
+    return select(
+        host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
+        finding_span.c.from_audit, finding_span.c.after_audit, until
+    ).join(finding, finding.c.id == finding_span.c.finding_id).join(
+        host, host.c.id == finding_span.c.host_id).order_by(
+        host.c.name, finding.c.check, finding.c.subject, host.c.id, finding_span.c.from_audit)
+
+
+_PROBLEM, _OF_MACHINE = _problems(finding_span.c.until_audit), _problems(host.c.retired_audit)
 
 
 def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
@@ -127,9 +134,10 @@ def incidents(connection: Connection, host_id: int, audit_id: int, told: Sequenc
 
 def since(store: OpenHistory, audit_id: int | None, checks: Collection[str] | None = None,
           hosts: Collection[str] | None = None) -> list[ProblemSince]:
-    """Only of ``checks``, and of ``hosts``, where they are given."""
+    """Only of ``checks``, and of ``hosts``, where they are given. What was found on a machine ends with it: another
+    one that has its name now is not found to be so, and one that told under two names is told once."""
     number = audits.head(store, audit_id).id
-    wanted = _PROBLEM.where(during(number))
+    wanted = _PROBLEM.where(during(number), or_(host.c.retired_audit.is_(None), host.c.retired_audit > number))
     if checks is not None:
         wanted = wanted.where(finding.c.check.in_(sorted(checks)))
     if checks is not None and not checks:
@@ -159,6 +167,16 @@ def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None
     ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
     wanted = _PROBLEM.where(*ended, ~goes_on)
     return _of_hosts(store, wanted, names, upto_audit, (after_audit or 0) if told else None)
+
+
+def ended_with_machine(store: OpenHistory, name: str) -> list[ProblemSince]:
+    """What was found on machines that had the name before, and was so until another one had it."""
+    fresh = host.alias()
+    replaced = select(identity.c.audit_id).where(
+        fresh.c.id == identity.c.host_id, fresh.c.name == host.c.name, identity.c.kind == "replaced",
+        identity.c.audit_id == host.c.retired_audit).correlate(host).exists()
+    wanted = _OF_MACHINE.where(host.c.name == name, finding_span.c.until_audit.is_(None), replaced)
+    return _listed(store, wanted, {}, None)
 
 
 def _of_hosts(store: OpenHistory, wanted: Select[Any], names: Collection[str] | None,

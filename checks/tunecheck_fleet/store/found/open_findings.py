@@ -38,13 +38,15 @@ _Row = tuple[int, str, int, int | None, bool, bool, bool]
 
 
 def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[OpenFinding, ...]]:
-    """Host -> its findings as of that audit, by check and subject; of a name that several machines had, of all of
-    them."""
+    """Host -> its findings as of that audit, by check and subject; of a name that several machines had, of the one that
+    had it then: what was found on another one ended with that."""
     number = audits.head(store, audit_id).id
     same: dict[tuple[_Row, ...], tuple[_Row, ...]] = {}
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
-        of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in _each_host(connection, number)}
+        gone = set(connection.execute(select(host.c.id).where(host.c.retired_audit <= number)).scalars())
+        of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in _each_host(connection, number)
+                      if host_id not in gone}
         # Afterwards: on PostgreSQL others may have put new ones meanwhile.
         named = {each: (check, subject) for each, check, subject in connection.execute(
             select(finding.c.id, finding.c.check, finding.c.subject))}

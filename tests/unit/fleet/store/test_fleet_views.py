@@ -13,6 +13,7 @@ import pytest
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
+from tunecheck.report.words.fleet_words import FLAP_CHANGES, FLAP_DAYS, FLEET_WORDS
 from tunecheck_fleet.store import Flap
 
 from .stores import Makes, one, seen
@@ -45,6 +46,21 @@ def test_flapping(makes: Makes) -> None:
     assert store.flaps() == [Flap("a", "x", 3, 2)]
     makes.clock.hours(24 * 40)
     assert store.flaps() == [] and store.flaps(60) == [Flap("a", "x", 3, 2)]
+
+
+@pytest.mark.parametrize(("values", "times"), [
+    ((1, 2), 0), ((1, 2, 1), 0), ((1, 2, 3, 4), 0), ((1, 2, 3, 1), 0), ((1, 2, 2, 1, 1), 0),
+    ((1, 2, 1, 2), 3), ((1, 2, 1, 3, 1), 4), ((1, 2, 1, 1, 1, 2), 3)])
+def test_what_changed_and_was_put_back_once_is_not_flapping(makes: Makes, values: tuple[int, ...], times: int) -> None:
+    """There and back, and there again, as `tunecheck explain flapping` and the docs say it, with one number."""
+    store = makes.fresh()
+    for value in values:
+        one(store, seen("a", {"x": value}))
+    assert [each.times for each in store.flaps()] == [times] * bool(times)
+    assert not times or times >= FLAP_CHANGES
+    said = f"at least {FLAP_CHANGES} changes between audits within {FLAP_DAYS} days"
+    assert said in FLEET_WORDS["FLAPPING"][0]
+    assert said in (Path(__file__).parents[4] / "docs/fleet-outputs.md").read_text(encoding="utf-8")
 
 
 def test_five_restless_facts_are_named(makes: Makes) -> None:
