@@ -11,7 +11,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
-from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced
+from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
 from .fixes import Fix, Step, has_play, said, together
 from .fleet_report import Cause
 
@@ -139,6 +139,7 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
             _place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
                  and _matches(ranked[index].fact, fold.followers) and _counts(ranked[index], fold, moved)
+                 and (not fold.untold or untold_of_lost(ranked[index]))
                  and not (first and not fold.always and _apart(ranked[index], ranked[lead]))]
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]

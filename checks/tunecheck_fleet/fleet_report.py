@@ -123,6 +123,8 @@ class Cause:
     code: str = ""
     #: Of what cannot be told now, what was found before: fail, warn, or "" (nothing, or it was never known).
     was: str = ""
+    #: Why it is unknown, as in Problem.
+    absence: str = ""
     intended: bool = False
     #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
     #: it: it goes with what was asked for.

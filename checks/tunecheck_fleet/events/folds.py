@@ -24,13 +24,15 @@ class Fold:
     """``what``: in a word, for people; `tunecheck explain` knows each. ``when``: it only holds where the leads tell
     that there are fewer GPUs or more than before, or others in their place. ``counts``: only what counts members fewer
     (or more) follows, and nothing else: {x:8} -> {x:7}. "same": exactly as many as one of the leads does; "some": any
-    number. ``always``: what follows can hardly have another reason."""
+    number. ``untold``: only what cannot be told because a board does not answer or is not listed. ``always``: what
+    follows can hardly have another reason."""
 
     what: str
     leads: tuple[str, ...]
     followers: tuple[str, ...]
     when: Literal["", "fewer", "more", "others"] = ""
     counts: Literal["", "same", "some"] = ""
+    untold: bool = False
     always: bool = False
 
 
@@ -52,7 +54,9 @@ FOLDS = (
     Fold(LOST, COUNTED, ("*",), "fewer", "same", always=True),
     Fold(LOST, COUNTED, _OF_PORTS, "fewer", "some", always=True),
     Fold(LOST, COUNTED, _MISSING, "fewer", always=True),
+    Fold(LOST, COUNTED, ("*",), "fewer", untold=True, always=True),
     Fold(LOST, ("accelerator-count", "gpu-fallen-off", "pcie.answers"), _MISSING, always=True),
+    Fold(LOST, ("accelerator-count", "gpu-fallen-off", "pcie.answers"), ("*",), untold=True, always=True),
     Fold(ADDED, COUNTED, ("gpu.*", "pcie.*", "p2p.*", "acs.*", "cdi.*"), "more", "same"),
     Fold(ADDED, COUNTED, _OF_PORTS, "more", "some"),
     Fold(ADDED, COUNTED, ("accelerator-count", *BOARDS, "topo-*", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*"), "more"),

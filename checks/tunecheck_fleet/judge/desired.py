@@ -202,6 +202,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
+        absence=problem.absence,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
 
 

@@ -104,6 +104,8 @@ class Row(NamedTuple):
     heard: tuple[int, float] | None = None
     #: As in Cause.
     was: str = ""
+    #: As in Problem.
+    absence: str = ""
     #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
     named: tuple[str, ...] = ()
 
@@ -188,7 +190,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in pile}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, was=first.was, code=first.code, standing=first.standing, id=name,
+        outcome=first.outcome, was=first.was, code=first.code, absence=first.absence, standing=first.standing, id=name,
         approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),

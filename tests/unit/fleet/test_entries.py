@@ -72,7 +72,7 @@ def _warned(lead: str, follower: str, remedy: str, after: bool) -> list[tuple[st
 
 _IDS = [check.id for check in CHECKS]
 _CHECKED = [(fold, lead, follower) for fold in FOLDS for lead in fold.leads for follower in _IDS
-            if lead in _IDS and lead != follower and not fold.when
+            if lead in _IDS and lead != follower and not fold.when and not fold.untold
             and any(fnmatchcase(follower, pattern) for pattern in fold.followers)
             and not any(fnmatchcase(follower, pattern) for pattern in fold.leads)]
 

@@ -27,6 +27,11 @@ def _accelerators(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], F
     return fact_of
 
 
+def _links(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
+    """The same of what the accelerators' links have. What is read of one that does not answer is no value."""
+    return _accelerators(lambda device: device.express if device.express.absence is Absence.LOST else select(device))
+
+
 def _bridges(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
     """Make a selector that counts a value over every port above an accelerator."""
 
@@ -162,13 +167,13 @@ ENTRIES = (
     Entry("pcie.numa", "config", "high", "firmware", "accelerators by NUMA node; -1: none",
           _accelerators(lambda device: device.numa_node)),
     Entry("pcie.width", "config", "high", "hands-on", "lanes of the accelerators' links now",
-          _accelerators(lambda device: device.link.width), unit="lanes"),
+          _links(lambda device: device.link.width), unit="lanes"),
     Entry("pcie.width_max", "config", "high", "hands-on", "most lanes that both ends of those links have",
-          _accelerators(lambda device: device.link.max_width), unit="lanes"),
+          _links(lambda device: device.link.max_width), unit="lanes"),
     Entry("pcie.gen_max", "config", "high", "hands-on", "highest generation of those links",
-          _accelerators(lambda device: _gen(device.link.max_speed))),
+          _links(lambda device: _gen(device.link.max_speed))),
     Entry("pcie.gen", "gauge", "low", "none", "generation of those links now: an idle one sleeps",
-          _accelerators(lambda device: _gen(device.link.speed))),
+          _links(lambda device: _gen(device.link.speed))),
     Entry("pcie.payload", "config", "medium", "reboot", "largest packet set (MPS) at the accelerators",
           _accelerators(_express(lambda express: express.payload)), unit="bytes"),
     Entry("pcie.read_request", "config", "medium", "reboot", "largest read request set (MRRS) at the accelerators",
