@@ -149,8 +149,9 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
 
 def _unread(ranked: Sequence[Cause], left: Sequence[int]) -> Iterable[tuple[int, int, str]]:
     """The same of checks that all miss one thing: what they say is one reason."""
-    for code, source in SOURCES.items():
-        unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code == code]
+    for source in SOURCES:
+        unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code in source.codes
+                  and ranked[index].was != "fail"]
         # What was known once is drift, and stands below nothing that never was.
         for never in (False, True):
             missing = [index for index in unread if ranked[index].unjudged == never]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunecheck.rules.codes import LOG_UNREAD, NVML_UNREAD
+from tunecheck.rules.codes import LOG_UNREAD, NVML_UNREAD, TREE_UNREAD
 from tunecheck.util.at_first_use import dataclass
 
 from .gpu_moves import BOARDS, COUNTED
@@ -97,11 +97,17 @@ FOLDS = (
 
 @dataclass(frozen=True)
 class Source:
-    """What many checks judge, and which of them is about it itself."""
+    """What many checks judge, which of them is about it itself, and the codes of those that could not read it. What
+    failed before keeps a line of its own."""
 
     what: str
     check: str
+    codes: tuple[str, ...]
 
 
-#: Code of checks that could not read their source -> the source.
-SOURCES = {LOG_UNREAD: Source("no kernel log", "kernel-log-complete"), NVML_UNREAD: Source("no NVML", "nvml-answers")}
+SOURCES = (
+    Source("no kernel log", "kernel-log-complete", (LOG_UNREAD,)),
+    Source("no NVML", "nvml-answers", (NVML_UNREAD,)),
+    # Where nvidia-smi tells the links of the boards, and the driver's table their relations, the tree is missing above.
+    Source("no PCI devices", "accelerator-count", (TREE_UNREAD, "own-link-only", "tree-not-given")),
+)

@@ -13,6 +13,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
 from .authority import HAPPENING, judged, judges_one
+from .gone_dark import cannot_be_told
 from .rows import OVER, Row, plain, widest
 from .view import Host, Move, View
 
@@ -73,7 +74,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             checks.add((host.group, problem.check))
             standing = _is_standing(view, host, problem, keys)
             if not standing:
-                settled.update((host.host, fact) for fact in judges)
+                # What changed before, and the check did not find, is as it was where the check cannot tell now.
+                blind = problem.outcome == "unknown" and not _was(view, host, problem)
+                settled.update((host.host, fact) for fact in judges if not blind or (host.host, fact) not in earlier)
             if wanted is None or (host.group, problem.check) in wanted:
                 # Of several facts the one that changed is not the one that cannot be told.
                 moving = judges if problem.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
@@ -193,14 +196,15 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         severity = "medium"     # it was known once: something stopped answering
     was = _was(view, host, problem) if problem.outcome == "unknown" else ""
     if was:
-        severity = "medium"     # it was found before, and may still be so
+        severity = _SEVERITY[was]       # it may still be so: without its evidence nothing is less bad
     before = _told_before(view, host, problem) if was else None
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=standing,
-        about=about[0] if len(about) == 1 else "", subject=problem.subject, text=problem.text, remedy=problem.remedy,
+        about=about[0] if len(about) == 1 else "", subject=problem.subject,
+        text=cannot_be_told(problem.text, was) if was else problem.text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, code=problem.code, was=was,
         absence=problem.absence,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
@@ -219,7 +223,7 @@ def _was(view: View, host: Host, problem: Problem) -> str:
 def _told_before(view: View, host: Host, problem: Problem) -> Problem | None:
     """How that was told the last time which cannot be told now; None: that is not kept."""
     found = view.found.get(host.host, {}).get(problem.check, {})
-    keys = [key for key in problem.keys if key in found] or sorted(found)
+    keys = sorted([key for key in problem.keys if key in found] or found, key=lambda key: (found[key], key))
     return next((told for key in keys if (told := view.words.get((host.host, problem.check, key))) is not None), None)
 
 

@@ -12,7 +12,7 @@ from ..pci.devices import Device
 from ..snapshot import HostFacts, Snapshot
 from ..snapshot_file import Stored
 from .definition import Entry
-from .selectors import asked, booted, counted, of_host, tallied
+from .selectors import asked, booted, counted, of_host, of_tree, tallied
 
 __all__ = ["ENTRIES"]
 
@@ -159,7 +159,7 @@ _DEVICES = "/sys/bus/pci/devices"
 ENTRIES = (
     Entry("pcie.accelerators", "config", "high", "hands-on", "accelerators by PCI id", _accelerators(_ids)),
     Entry("pcie.unlisted", "config", "high", "reboot", "GPUs that the driver has and the PCI tree has not",
-          lambda stored: Fact(len(stored.snapshot.topology.unlisted), _DEVICES), of_boot=True),
+          of_tree(lambda stored: Fact(len(stored.snapshot.topology.unlisted), _DEVICES)), of_boot=True),
     Entry("pcie.addresses", "gauge", "low", "none", "where the accelerators are", _addresses),
     Entry("pcie.answers", "config", "high", "hands-on", "accelerators whose configuration space answers",
           _accelerators(lambda device: device.answers)),
@@ -202,21 +202,23 @@ ENTRIES = (
     Entry("pcie.relation_told", "config", "medium", "hands-on", "the same as the driver's table tells it",
           _driver_relations),
     Entry("pcie.neighbours", "config", "low", "hands-on", "drives and network cards below the accelerators' ports",
-          of_host(_near)),
+          of_tree(of_host(_near))),
     Entry("p2p.read", "config", "high", "reload", "pairs by whether the driver lets one GPU read the other",
           _peer("read")),
-    Entry("p2p.write", "config", "high", "reload", "pairs by whether it lets one write to the other", _peer("write")),
+    Entry("p2p.write", "config", "high", "reload", "pairs by whether it lets one write to the other",
+          _peer("write")),
     Entry("acs.redirecting", "config", "high", "reload", "ports between accelerators that send their traffic up",
-          _redirecting),
+          of_tree(_redirecting)),
     Entry("acs.path_ports", "config", "high", "reload", "ACS control of the ports between accelerators, by role",
-          _acs(True)),
+          of_tree(_acs(True))),
     Entry("acs.other_ports", "config", "low", "reboot", "ACS control of the other ports above them, by role",
-          _acs(False), of_boot=True),
+          of_tree(_acs(False)), of_boot=True),
     Entry("acs.accelerators", "config", "low", "reboot", "ACS control of the accelerators themselves",
           _accelerators(_control), of_boot=True),
     Entry("acs.unit", "config", "high", "reload", "the unit that clears the redirect bits starts at boot",
           of_host(lambda host: host.acs_unit)),
-    Entry("iommu.mode", "config", "high", "reboot", "IOMMU groups of the accelerators by type", of_host(_modes)),
+    Entry("iommu.mode", "config", "high", "reboot", "IOMMU groups of the accelerators by type",
+          of_tree(of_host(_modes))),
     Entry("iommu.table", "config", "medium", "firmware", "the firmware's IOMMU table: IVRS (AMD), DMAR (Intel)",
           of_host(lambda host: booted(host, lambda log: log.boot.iommu_table or None))),
     Entry("pcie.aer_owner", "config", "medium", "reboot", "who handles PCIe errors, by host bridge of the ACPI tables",
