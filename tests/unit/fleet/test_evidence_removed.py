@@ -94,12 +94,13 @@ def _better(before: FleetReport, after: FleetReport) -> list[str]:
 
 
 #: Faults that a box may have at one time.
-_FAULTS = (tuple(STATES[name] for name in STATES if name != "gpu lost"), (STATES["gpu lost"],))
+Faults = tuple[Callable[[Machine], object], ...]
+_FAULTS: tuple[Faults, ...] = (tuple(STATES[name] for name in STATES if name != "gpu lost"), (STATES["gpu lost"],))
 
 
 @pytest.mark.parametrize("faults", _FAULTS, ids=["all", "gpu lost"])
 @pytest.mark.parametrize("source", SOURCES)
-def test_no_open_entry_gets_better(tmp_path: Path, source: str, faults: tuple[Callable[[Machine], object], ...]) -> None:
+def test_no_open_entry_gets_better(tmp_path: Path, source: str, faults: Faults) -> None:
     _, before, after = _nights(tmp_path, _live(), _live(*faults), _live(*faults, SOURCES[source]))
     assert not _better(before, after)
     told = _open(before)

@@ -25,10 +25,10 @@ CODES = {
 }
 _ID = CHECK.id
 _SET = {
-    "governor": "`sudo cpupower frequency-set -g {wanted}` (until the next boot; package linux-cpupower or "
-                "kernel-tools)",
+    "governor": "`sudo cpupower frequency-set -g {wanted}`, until the next boot; it is in the package "
+                "linux-cpupower or kernel-tools",
     "energy preference": "`sudo sh -c 'echo {wanted} | tee /sys/devices/system/cpu/cpufreq/policy*/"
-                         "energy_performance_preference'` (until the next boot)",
+                         "energy_performance_preference'`, until the next boot",
 }
 
 

@@ -152,7 +152,7 @@ def _rides(case: Case, module: Module, parameter: str) -> bool:
 
 def _by_hand(module: Module, expected: str) -> Remedy:
     return Remedy.typed('write "options {name} {expected}" to a file of its own in /etc/modprobe.d, run `sudo '
-                        "update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), and load the module again or "
+                        "update-initramfs -u`, on Fedora and Rocky `sudo dracut -f`, and load the module again or "
                         "reboot", name=module.name, expected=expected)
 
 
