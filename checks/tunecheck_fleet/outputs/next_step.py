@@ -13,6 +13,7 @@ from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
 from .entry_words import approving
+from .fix_words import placed
 from .text import OPEN, kind
 
 __all__ = ["next_step"]
@@ -39,7 +40,9 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> 
             # What is done on the box says on which; a play does, and so does a fix that is not the same for all.
             where = "" if len(first.fixes) > 1 or (control and not before(first)) else \
                 f"on {fold(first.hosts, _FIT)}: "
-            return f"{first.id} ({first.fact}): {where}{first.remedy}", [each.shown for each in first.commands]
+            fix = placed(first)
+            return f"{first.id} ({first.fact}): {where if fix == first.remedy else ''}{fix}", [
+                each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
         told = verbose and len(report.hosts) == 1
         gpus = gpus_of(entry)

@@ -16,6 +16,7 @@ from ..own_command import own_command
 from . import entry_words as words
 from .brief import brief, briefs
 from .counts import summary, verdict_line, verdict_word
+from .fix_words import placed
 from .incomplete import incomplete
 from .lines import INDENT, cut, entry, marked, short
 from .next_step import next_step
@@ -167,7 +168,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     where = "; ".join(part for part in (where, words.below(finding, room)) if part)
     since = max((wave.since for wave in cause.all_waves if wave.since is not None), key=lambda each: each.seen,
                 default=None)
-    last = (f"fix: {cause.remedy}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
+    last = (f"fix: {placed(cause)}" if cause.remedy else cause.text if cause.text not in ("", change(cause)) else
             words.more(finding) if finding.more else "")
     if command := words.approving(finding):
         fix = unbroken(command, [command], style.width, INDENT)
@@ -235,7 +236,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         waived = cause.waived
         parts.append(f"waiver {waived.id} {lasts(waived)} by {waived.author}: {waived.reason}")
     elif word != "resolved" and cause.remedy and cause.remedy not in cause.text:    # it may say what to add
-        parts.append(f"fix: {cause.remedy}")
+        parts.append(f"fix: {placed(cause)}")
     approve = words.approving(finding) if word != "approved" else ""
     parts += [approve] if approve else []
     return entry(mark, parts, style, first, [*(each.shown for each in cause.commands), approve])
