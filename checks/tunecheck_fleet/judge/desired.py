@@ -13,8 +13,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
 from .authority import HAPPENING, judged, judges_one
-from .gone_dark import cannot_be_told
-from .rows import OVER, Row, plain, widest
+from .rows import OVER, Row, cannot_be_told, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]

@@ -18,10 +18,11 @@ from ..own_command import own_command
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "named_as", "plain", "widest"]
+__all__ = ["OVER", "RANK", "Row", "cannot_be_told", "causes", "decided_as", "later", "named_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
+_NOT_NOW = "cannot be told now: "
 RANK = {"high": 0, "medium": 1, "low": 2}
 #: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
 #: instead of 16 is another state than 4 instead of 16.
@@ -36,6 +37,13 @@ _SUBJECT = 200
 _OWN = 60
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
+
+
+def cannot_be_told(why: str, was: str) -> str:
+    """What is said of a finding whose evidence is gone. ``was``: the outcome when it last could be told."""
+    if why.startswith(_NOT_NOW):
+        return why
+    return f"{_NOT_NOW}{why}" + (f"; it was {was} when it last could" if was != "unknown" else "")
 
 
 @lru_cache(4096)

@@ -17,8 +17,8 @@ from ..model import AuditHead, Problem, subject_key
 from ..store.sanitize import plain
 from .asked import CHECKING, may_be_asked
 from .authority import HAPPENING
-from .gone_dark import cannot_be_told
 from .options import JudgeOptions
+from .rows import cannot_be_told
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
 
 if TYPE_CHECKING:
