@@ -11,7 +11,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
-from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced
+from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
 from .fixes import Fix, Step, has_play, said, together
 from .fleet_report import Cause
 
@@ -138,6 +138,7 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
             _place(ranked[index].fact, fold.leads), index))
         after = [index for index in left if index != lead and index not in leading
                  and _matches(ranked[index].fact, fold.followers) and _counts(ranked[index], fold, moved)
+                 and (not fold.untold or untold_of_lost(ranked[index]))
                  and not (first and not fold.always and _apart(ranked[index], ranked[lead]))]
         yield from ((index, lead, fold.what) for index in after)
         left = [index for index in left if index not in after]
@@ -147,8 +148,9 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
 
 def _unread(ranked: Sequence[Cause], left: Sequence[int]) -> Iterable[tuple[int, int, str]]:
     """The same of checks that all miss one thing: what they say is one reason."""
-    for code, source in SOURCES.items():
-        unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code == code]
+    for source in SOURCES:
+        unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code in source.codes
+                  and ranked[index].was != "fail"]
         # What was known once is drift, and stands below nothing that never was.
         for never in (False, True):
             missing = [index for index in unread if ranked[index].unjudged == never]

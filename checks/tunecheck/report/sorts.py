@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ..facts.pci.devices import DEVICES
 from ..facts.pci.topology import Topology
+from ..model.absence import Absence
 from ..model.finding import Finding
-from ..rules.codes import GPU_LIST_INCOMPLETE
+from ..rules.codes import GPU_LIST_INCOMPLETE, GPU_NOT_LISTED
 from ..rules.errors.from_log import only_log_incomplete
 from ..rules.part_of_devices import only_of_a_part
 from ..util.at_first_use import dataclass
@@ -53,14 +54,25 @@ def sort(findings: Iterable[Finding], imported: bool, topology: Topology) -> Sor
         left = [finding for finding in left if not belongs(finding)]
         return found
 
-    gone = taken(lambda finding: finding.outcome == "unknown" and bool(finding.evidence)
-                 and finding.evidence[0].startswith(tuple(f"{DEVICES}/{bdf}/" for bdf in silent)))
+    gone = taken(lambda finding: _of_silent(finding, silent))
     missing = taken(lambda finding: imported and is_missing(finding))
     rootless = taken(_needs_root)
     cut = taken(only_log_incomplete)
     part = taken(only_of_a_part)
     gpus = sorted(taken(_only_of_listed_gpus), key=lambda finding: finding.id != _LISTS_GPUS)
     return Sorts(left, cut, missing, rootless, part, gpus, gone, topology.doubt, some(list(silent.values()), 4))
+
+
+def _of_silent(finding: Finding, silent: Collection[str]) -> bool:
+    """Whether it is open because one of these accelerators does not answer: by its registers, or as NVML, too, does not
+    list it any more."""
+    own = tuple(f"{DEVICES}/{bdf}/" for bdf in silent)
+    if finding.outcome != "unknown" or not finding.evidence:
+        return False
+    if finding.code == GPU_NOT_LISTED:
+        return set(finding.evidence) <= {f"NVML {bdf}" for bdf in silent}
+    told = finding.evidence if finding.absence is Absence.LOST else finding.evidence[:1]
+    return any(each.startswith(own) for each in told)
 
 
 def _only_of_listed_gpus(finding: Finding) -> bool:

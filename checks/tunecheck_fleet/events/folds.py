@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunecheck.rules.codes import LOG_UNREAD, NVML_UNREAD
+from tunecheck.rules.codes import LOG_UNREAD, NVML_UNREAD, TREE_UNREAD
 from tunecheck.util.at_first_use import dataclass
 
 from .gpu_moves import BOARDS, COUNTED
@@ -24,13 +24,15 @@ class Fold:
     """``what``: in a word, for people; `tunecheck explain` knows each. ``when``: it only holds where the leads tell
     that there are fewer GPUs or more than before, or others in their place. ``counts``: only what counts members fewer
     (or more) follows, and nothing else: {x:8} -> {x:7}. "same": exactly as many as one of the leads does; "some": any
-    number. ``always``: what follows can hardly have another reason."""
+    number. ``untold``: only what cannot be told because a board does not answer or is not listed. ``always``: what
+    follows can hardly have another reason."""
 
     what: str
     leads: tuple[str, ...]
     followers: tuple[str, ...]
     when: Literal["", "fewer", "more", "others"] = ""
     counts: Literal["", "same", "some"] = ""
+    untold: bool = False
     always: bool = False
 
 
@@ -52,7 +54,9 @@ FOLDS = (
     Fold(LOST, COUNTED, ("*",), "fewer", "same", always=True),
     Fold(LOST, COUNTED, _OF_PORTS, "fewer", "some", always=True),
     Fold(LOST, COUNTED, _MISSING, "fewer", always=True),
+    Fold(LOST, COUNTED, ("*",), "fewer", untold=True, always=True),
     Fold(LOST, ("accelerator-count", "gpu-fallen-off", "pcie.answers"), _MISSING, always=True),
+    Fold(LOST, ("accelerator-count", "gpu-fallen-off", "pcie.answers"), ("*",), untold=True, always=True),
     Fold(ADDED, COUNTED, ("gpu.*", "pcie.*", "p2p.*", "acs.*", "cdi.*"), "more", "same"),
     Fold(ADDED, COUNTED, _OF_PORTS, "more", "some"),
     Fold(ADDED, COUNTED, ("accelerator-count", *BOARDS, "topo-*", "p2p-*", "acs.path_ports", "cdi.*", "cdi-*"), "more"),
@@ -93,11 +97,17 @@ FOLDS = (
 
 @dataclass(frozen=True)
 class Source:
-    """What many checks judge, and which of them is about it itself."""
+    """What many checks judge, which of them is about it itself, and the codes of those that could not read it. What
+    failed before keeps a line of its own."""
 
     what: str
     check: str
+    codes: tuple[str, ...]
 
 
-#: Code of checks that could not read their source -> the source.
-SOURCES = {LOG_UNREAD: Source("no kernel log", "kernel-log-complete"), NVML_UNREAD: Source("no NVML", "nvml-answers")}
+SOURCES = (
+    Source("no kernel log", "kernel-log-complete", (LOG_UNREAD,)),
+    Source("no NVML", "nvml-answers", (NVML_UNREAD,)),
+    # Where nvidia-smi tells the links of the boards, and the driver's table their relations, the tree is missing above.
+    Source("no PCI devices", "accelerator-count", (TREE_UNREAD, "own-link-only", "tree-not-given")),
+)

@@ -8,13 +8,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Any
 
+from tunecheck.model.absence import Absence
+from tunecheck.rules.codes import DEVICES_INCOMPLETE, GPU_LIST_INCOMPLETE, GPU_NOT_LISTED, NO_GPU_LISTED
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Cause
 from ..model import Problem
 
 __all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_moves", "grew", "missing_places",
-           "replaced"]
+           "replaced", "untold_of_lost"]
 
 #: Facts that name each board, and what such a name is; a serial number is on the board itself, so it comes first.
 BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
@@ -23,6 +25,9 @@ BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
 COUNTED = ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name", *BOARDS)
 #: What a check says of a GPU that is missing, by its address.
 _MISSING = {("accelerator-count", code) for code in ("left-since-boot", "not-in-driver", "does-not-answer")}
+
+#: Codes of what cannot be told because a board is not where it was.
+_NOT_LISTED = frozenset((GPU_NOT_LISTED, GPU_LIST_INCOMPLETE, NO_GPU_LISTED, DEVICES_INCOMPLETE))
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,11 @@ def missing_places(problems: Collection[Problem]) -> frozenset[str]:
 
 def _places(subject: str) -> list[str]:
     return [place for place in subject.split(", ") if ":" in place]
+
+
+def untold_of_lost(cause: Cause) -> bool:
+    """Whether a check, whichever it is, cannot tell this because a board does not answer, or is not listed."""
+    return cause.outcome == "unknown" and (cause.absence == Absence.LOST.value or cause.code in _NOT_LISTED)
 
 
 def fewer(cause: Cause) -> int:

@@ -15,7 +15,7 @@ from ..events.gpu_moves import COUNTED, grew, missing_places
 from ..model import Problem, subject_key
 from .asked import CHECKING, took_back
 from .authority import HAPPENING, judged, judges_one, looked_at
-from .rows import OVER, Row, plain, widest
+from .rows import OVER, Row, cannot_be_told, plain, widest
 from .view import Host, Move, View
 
 __all__ = ["desired"]
@@ -82,7 +82,10 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                     (_keys_as_before(view, host, problem, moved.get(host.host, {})), None)]:
                 standing = _is_standing(view, host, problem, keys)
                 if not standing:
-                    settled.update((host.host, fact) for fact in judges)
+                    # What changed before, and the check did not find, is as it was where the check cannot tell now.
+                    blind = problem.outcome == "unknown" and not _was(view, host, problem)
+                    settled.update((host.host, fact) for fact in judges
+                                   if not blind or (host.host, fact) not in earlier)
                 for fact in judges:
                     change = moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact))
                     if change is not None and _open_before(view, host, keys, change):
@@ -223,20 +226,19 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     severity = _SEVERITY[problem.outcome]
     if problem.outcome == "unknown" and since is not None and since.after is not None:
         severity = "medium"     # it was known once: something stopped answering
-    was = _was(view, host, problem) if problem.outcome == "unknown" else ""
+    was = before.outcome if before is not None else _was(view, host, problem) if problem.outcome == "unknown" else ""
     if was:
-        severity = "medium"     # it was found before, and may still be so
+        severity = _SEVERITY[was]       # it may still be so: without its evidence nothing is less bad
     # What only an older answer told says so itself.
-    dark = f"cannot be told now: {problem.text}; it was {was} when it last could" \
-        if was and problem.observed not in ("fail", "warn") else problem.text
+    text = cannot_be_told(problem.text, was) if was and problem.observed not in ("fail", "warn") else problem.text
     return Row(
         "desired", severity, problem.check, host.group, host.host,
         expected=_expected(problem.expected), fix=fix,
         value=one.value if one else None, before=one.before if one else None, since=since, state=state,
         standing=standing,
         about=about[0] if len(about) == 1 else "", subject=problem.subject if before is None else before.subject,
-        text=dark, remedy=problem.remedy,
-        commands=problem.commands, outcome=problem.outcome, was=was,
+        text=text, remedy=problem.remedy,
+        commands=problem.commands, outcome=problem.outcome, was=was, absence=problem.absence,
         # What it is called and what follows goes by what was found.
         code=problem.code if before is None else before.code,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())

@@ -18,10 +18,11 @@ from ..own_command import own_command
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["OVER", "RANK", "Row", "causes", "decided_as", "later", "named_as", "plain", "widest"]
+__all__ = ["OVER", "RANK", "Row", "cannot_be_told", "causes", "decided_as", "later", "named_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
+_NOT_NOW = "cannot be told now: "
 RANK = {"high": 0, "medium": 1, "low": 2}
 #: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
 #: instead of 16 is another state than 4 instead of 16.
@@ -36,6 +37,13 @@ _SUBJECT = 200
 _OWN = 60
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
+
+
+def cannot_be_told(why: str, was: str) -> str:
+    """What is said of a finding whose evidence is gone. ``was``: the outcome when it last could be told."""
+    if why.startswith(_NOT_NOW):
+        return why
+    return f"{_NOT_NOW}{why}" + (f"; it was {was} when it last could" if was != "unknown" else "")
 
 
 @lru_cache(4096)
@@ -106,6 +114,8 @@ class Row(NamedTuple):
     was: str = ""
     #: Of a value that is what it was before: since when it had been another one.
     opened: Since | None = None
+    #: As in Problem.
+    absence: str = ""
     #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
     named: tuple[str, ...] = ()
 
@@ -213,7 +223,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in told}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, was=first.was, code=first.code, standing=first.standing, id=name,
+        outcome=first.outcome, was=first.was, code=first.code, absence=first.absence, standing=first.standing, id=name,
         approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),

@@ -18,6 +18,7 @@ from ..store.sanitize import plain
 from .asked import CHECKING, may_be_asked
 from .authority import HAPPENING
 from .options import JudgeOptions
+from .rows import cannot_be_told
 from .view import Event, Host, Kept, Meta, Move, Resolved, canon
 
 if TYPE_CHECKING:
@@ -119,9 +120,8 @@ def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
             continue
         if (row.check, subject_key(row.subject)) not in said and row.check not in dark:
             why, fix = state.dark.get(row.check) or (_NOTHING_TOLD, "")
-            yield Problem(row.check, row.subject, "unknown", f"cannot be told now: {why}" + (
-                f"; it was {row.outcome} when it last could" if row.outcome != "unknown" else ""), code=UNREAD,
-                observed=row.outcome, remedy=fix or _LOOK.text, commands=() if fix else _LOOK.commands)
+            yield Problem(row.check, row.subject, "unknown", cannot_be_told(why, row.outcome), code=UNREAD,
+                          observed=row.outcome, remedy=fix or _LOOK.text, commands=() if fix else _LOOK.commands)
 
 
 def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[

@@ -13,6 +13,7 @@ from ..events.first import before
 from ..events.gpu_moves import GpuMoves
 from ..fleet_report import Cause, Wave
 from ..own_command import own_command
+from .fix_words import placed
 from .text import ago, change, clock, in_words, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "fix",
@@ -249,8 +250,8 @@ def needs(finding: Entry) -> str:
 
 
 def fix(cause: Cause) -> str:
-    """What is to be done; where none of its hosts answered, only if it is still so."""
-    return f"{_STILL}: {cause.remedy}" if cause.silent and cause.remedy else cause.remedy
+    """What is to be done, and where; where none of its hosts answered, only if it is still so."""
+    return f"{_STILL}: {placed(cause)}" if cause.silent and cause.remedy else placed(cause)
 
 
 def _is_of_boot(fact: str) -> bool:

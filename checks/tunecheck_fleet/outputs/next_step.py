@@ -14,6 +14,7 @@ from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import own_command
 from .entry_words import approving, fix
+from .fix_words import placed
 from .reach_first import reach_first, silent
 from .text import OPEN, kind
 
@@ -56,6 +57,7 @@ def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) 
             # What is done on the box says on which; a play does, and so does a fix that is not the same for all.
             where = "" if len(first.fixes) > 1 or (control and not before(first)) else \
                 f"on {fold(first.hosts, _FIT)}: "
+            where = where if placed(first) == first.remedy else ""
             return f"{first.id} ({first.fact}): {where}{fix(first)}", [each.shown for each in first.commands]
         command = own_command("drift --host {host} -v", host=host)
         told = verbose and len(report.hosts) == 1

@@ -13,6 +13,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
 from tunecheck.host.imported.machine import load_import
 from tunecheck.report.style import Style
+from tunecheck.spec import build
 from tunecheck_fleet.judge import report
 from tunecheck_fleet.model import Answer
 from tunecheck_fleet.outputs.document import document
@@ -61,3 +62,14 @@ def test_a_source_that_is_no_path_becomes_no_command(source: str, tmp_path: Path
     assert text != json.dumps(told)
     assert not [problem for problem in seen(Answer("box", "g", "ok", content=text.encode())).problems
                 if "reboot" in problem.remedy or "|" in problem.remedy]
+
+
+def test_what_to_add_is_a_command_that_can_be_pasted(tmp_path: Path) -> None:
+    """Of a file of each processor: all of them, and no "and 1 more"."""
+    (tmp_path / "a.txt").write_text("".join(
+        f"/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor:performance\n" for number in range(2)))
+    spec = build("a", {"profile": "rtx-pro-6000-switches", "cpu": {"epp": "performance"}})
+    document = packed(Stored(gather(load_import(str(tmp_path)), spec.spec, True), spec))
+    (found,) = [each for each in seen(Answer("a", "g", "ok", document), spec).problems
+                if (each.check, each.subject) == ("cpu-governor", "energy preference")]
+    assert found.remedy == "add: grep -H . /sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference"

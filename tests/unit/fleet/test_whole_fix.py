@@ -25,6 +25,7 @@ from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge
 from tunecheck_fleet.judge.view import Host
 from tunecheck_fleet.model import Problem
+from tunecheck_fleet.outputs.fix_words import placed
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.next_step import next_step
 from tunecheck_fleet.outputs.terminal import terminal
@@ -77,7 +78,7 @@ def test_the_next_step_names_every_word_and_one_play() -> None:
         for verbose in (False, True):
             text = "".join(terminal(report, Style(width), verbose, WHEN).split())
             assert "".join(f"NEXT {step}".split()) in text
-    assert entry.lead.remedy in terminal(report, Style(0), now=WHEN)
+    assert placed(entry.lead) in terminal(report, Style(0), now=WHEN)
     assert "remove amd_iommu=off and iommu=off" in html(report)
 
 

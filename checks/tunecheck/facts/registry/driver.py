@@ -30,6 +30,8 @@ def _module(file: ModuleFile) -> str:
 
 def _signer(host: HostFacts) -> Fact[Any]:
     """Return who signed the running kernel's module."""
+    if host.kernel.release.reason is not None:
+        return host.kernel.release
     fact = host.driver_parts.modules.get(host.kernel.release.value or "")
     if fact is None or fact.absence is Absence.ELSEWHERE:
         return absent("modinfo", Absence.NOT_PRESENT)

@@ -8,7 +8,7 @@ from typing import Any
 from ...model.fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from .definition import Entry
-from .selectors import of_host, through
+from .selectors import of_host, of_tree, through
 
 __all__ = ["ENTRIES"]
 
@@ -31,7 +31,7 @@ def _aer(severity: str) -> Callable[[Any], Fact[Any]]:
             total, read = total + sum(fact.value.values()), True
         return Fact(total, f"aer_dev_{severity}") if read else absent(f"aer_dev_{severity}", Absence.NOT_PRESENT)
 
-    return of_host(summed)
+    return of_tree(of_host(summed))
 
 
 def _incidents(select: Callable[[Any], Any]) -> Callable[[Any], Fact[Any]]:
@@ -69,7 +69,7 @@ ENTRIES = (
           _aer("nonfatal")),
     Entry("pcie.aer_fatal", "counter", "high", "none", "fatal PCIe errors over every hop", _aer("fatal")),
     Entry("pcie.latched", "gauge", "medium", "none", "errors that a hop itself still holds, where nothing counts them",
-          of_host(_latched)),
+          of_tree(of_host(_latched))),
     Entry("process.stuck", "gauge", "high", "none", "tasks stuck in the driver, or nobody knows where",
           of_host(lambda host: through(host.processes, lambda found: len(found.stuck)))),
     Entry("process.zombies", "gauge", "low", "none", "dead processes not yet collected",

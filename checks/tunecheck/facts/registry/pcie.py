@@ -12,7 +12,7 @@ from ..pci.devices import Device
 from ..snapshot import HostFacts, Snapshot
 from ..snapshot_file import Stored
 from .definition import Entry
-from .selectors import asked, booted, counted, of_host, tallied
+from .selectors import asked, booted, counted, of_host, of_tree, tallied
 
 __all__ = ["ENTRIES"]
 
@@ -25,6 +25,11 @@ def _accelerators(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], F
         return listed if listed.value is None else counted([select(device) for device in listed.value], listed.source)
 
     return fact_of
+
+
+def _links(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
+    """The same of what the accelerators' links have. What is read of one that does not answer is no value."""
+    return _accelerators(lambda device: device.express if device.express.absence is Absence.LOST else select(device))
 
 
 def _bridges(select: Callable[[Device], Fact[Any]]) -> Callable[[Stored], Fact[Any]]:
@@ -154,7 +159,7 @@ _DEVICES = "/sys/bus/pci/devices"
 ENTRIES = (
     Entry("pcie.accelerators", "config", "high", "hands-on", "accelerators by PCI id", _accelerators(_ids)),
     Entry("pcie.unlisted", "config", "high", "reboot", "GPUs that the driver has and the PCI tree has not",
-          lambda stored: Fact(len(stored.snapshot.topology.unlisted), _DEVICES), of_boot=True),
+          of_tree(lambda stored: Fact(len(stored.snapshot.topology.unlisted), _DEVICES)), of_boot=True),
     Entry("pcie.addresses", "gauge", "low", "none", "where the accelerators are", _addresses),
     Entry("pcie.answers", "config", "high", "hands-on", "accelerators whose configuration space answers",
           _accelerators(lambda device: device.answers)),
@@ -162,13 +167,13 @@ ENTRIES = (
     Entry("pcie.numa", "config", "high", "firmware", "accelerators by NUMA node; -1: none",
           _accelerators(lambda device: device.numa_node)),
     Entry("pcie.width", "config", "high", "hands-on", "lanes of the accelerators' links now",
-          _accelerators(lambda device: device.link.width), unit="lanes"),
+          _links(lambda device: device.link.width), unit="lanes"),
     Entry("pcie.width_max", "config", "high", "hands-on", "most lanes that both ends of those links have",
-          _accelerators(lambda device: device.link.max_width), unit="lanes"),
+          _links(lambda device: device.link.max_width), unit="lanes"),
     Entry("pcie.gen_max", "config", "high", "hands-on", "highest generation of those links",
-          _accelerators(lambda device: _gen(device.link.max_speed))),
+          _links(lambda device: _gen(device.link.max_speed))),
     Entry("pcie.gen", "gauge", "low", "none", "generation of those links now: an idle one sleeps",
-          _accelerators(lambda device: _gen(device.link.speed))),
+          _links(lambda device: _gen(device.link.speed))),
     Entry("pcie.payload", "config", "medium", "reboot", "largest packet set (MPS) at the accelerators",
           _accelerators(_express(lambda express: express.payload)), unit="bytes"),
     Entry("pcie.read_request", "config", "medium", "reboot", "largest read request set (MRRS) at the accelerators",
@@ -197,21 +202,23 @@ ENTRIES = (
     Entry("pcie.relation_told", "config", "medium", "hands-on", "the same as the driver's table tells it",
           _driver_relations),
     Entry("pcie.neighbours", "config", "low", "hands-on", "drives and network cards below the accelerators' ports",
-          of_host(_near)),
+          of_tree(of_host(_near))),
     Entry("p2p.read", "config", "high", "reload", "pairs by whether the driver lets one GPU read the other",
           _peer("read")),
-    Entry("p2p.write", "config", "high", "reload", "pairs by whether it lets one write to the other", _peer("write")),
+    Entry("p2p.write", "config", "high", "reload", "pairs by whether it lets one write to the other",
+          _peer("write")),
     Entry("acs.redirecting", "config", "high", "reload", "ports between accelerators that send their traffic up",
-          _redirecting),
+          of_tree(_redirecting)),
     Entry("acs.path_ports", "config", "high", "reload", "ACS control of the ports between accelerators, by role",
-          _acs(True)),
+          of_tree(_acs(True))),
     Entry("acs.other_ports", "config", "low", "reboot", "ACS control of the other ports above them, by role",
-          _acs(False), of_boot=True),
+          of_tree(_acs(False)), of_boot=True),
     Entry("acs.accelerators", "config", "low", "reboot", "ACS control of the accelerators themselves",
           _accelerators(_control), of_boot=True),
     Entry("acs.unit", "config", "high", "reload", "the unit that clears the redirect bits starts at boot",
           of_host(lambda host: host.acs_unit)),
-    Entry("iommu.mode", "config", "high", "reboot", "IOMMU groups of the accelerators by type", of_host(_modes)),
+    Entry("iommu.mode", "config", "high", "reboot", "IOMMU groups of the accelerators by type",
+          of_tree(of_host(_modes))),
     Entry("iommu.table", "config", "medium", "firmware", "the firmware's IOMMU table: IVRS (AMD), DMAR (Intel)",
           of_host(lambda host: booted(host, lambda log: log.boot.iommu_table or None))),
     Entry("pcie.aer_owner", "config", "medium", "reboot", "who handles PCIe errors, by host bridge of the ACPI tables",

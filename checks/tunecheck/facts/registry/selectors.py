@@ -9,7 +9,7 @@ from ...model.fact import Absence, Fact, absent
 from ..snapshot import HostFacts
 from ..snapshot_file import Stored
 
-__all__ = ["NOTHING", "asked", "booted", "counted", "of_host", "tallied", "through", "word"]
+__all__ = ["NOTHING", "asked", "booted", "counted", "of_host", "of_tree", "tallied", "through", "word"]
 
 Pick = Callable[[Stored], Fact[Any]]
 #: The thing does not exist there.
@@ -29,13 +29,27 @@ def of_host(select: Callable[[HostFacts], Fact[Any]]) -> Pick:
     return picked
 
 
+def of_tree(pick: Pick) -> Pick:
+    """Make the selector of what is read of the accelerators, or of ports above them: unknown where nobody knows which
+    these are."""
+
+    def picked(stored: Stored) -> Fact[Any]:
+        listed = stored.snapshot.topology.accelerators
+        return listed if listed.value is None else pick(stored)
+
+    return picked
+
+
 def asked(stored: Stored, fact: Fact[Any]) -> Fact[Any]:
     """Return a fact that NVIDIA's driver gives. On a box that has neither NVIDIA's boards nor the driver it is "not
-    present" instead of unknown."""
+    present" instead of unknown. Where nobody knows which boards there are, that is why it was not asked for."""
     snapshot = stored.snapshot
+    boards = snapshot.topology.accelerators.value
+    if boards is None and fact.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS):
+        return snapshot.topology.accelerators
     if fact.value is not None or snapshot.host is None or not snapshot.host.driver.version.missing:
         return fact
-    if any(device.ids.startswith("10de:") for device in snapshot.topology.devices):
+    if boards is None or any(device.ids.startswith("10de:") for device in boards):
         return fact
     return absent(fact.source, Absence.NOT_PRESENT)
 

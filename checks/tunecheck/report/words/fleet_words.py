@@ -106,6 +106,8 @@ EVENT_WORDS = {name: (f"an entry of the fleet's report (tunecheck audit, drift, 
     "NO KERNEL LOG": ("several checks could not be judged, as the kernel log was not read", "",
                       "kernel-log-complete"),
     "NO NVML": ("several checks could not be judged, as NVIDIA's driver did not answer", "", "nvml-answers"),
+    "NO PCI DEVICES": ("several checks could not be judged, as the list of PCI devices was not read", "",
+                       "accelerator-count"),
 }.items()}
 
 

@@ -8,7 +8,7 @@ from ...facts.kernel.cpu import Policy
 from ...model.fact import Fact
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cpulist import show
-from ...util.text import and_more, some
+from ...util.text import some
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, NOT_SUPPORTED, UNREAD
 from ..context import Case
@@ -25,10 +25,10 @@ CODES = {
 }
 _ID = CHECK.id
 _SET = {
-    "governor": "`sudo cpupower frequency-set -g {wanted}` (until the next boot; package linux-cpupower or "
-                "kernel-tools)",
+    "governor": "`sudo cpupower frequency-set -g {wanted}`, until the next boot; it is in the package "
+                "linux-cpupower or kernel-tools",
     "energy preference": "`sudo sh -c 'echo {wanted} | tee /sys/devices/system/cpu/cpufreq/policy*/"
-                         "energy_performance_preference'` (until the next boot)",
+                         "energy_performance_preference'`, until the next boot",
 }
 
 
@@ -90,8 +90,9 @@ def _judge(case: Case, subject: str, policies: tuple[Policy, ...], pick: Callabl
     unread = [pick(policy) for policy in policies if pick(policy).value is None]
     wrong = {value: names for value, names in values.items() if value != wanted}
     observed = ", ".join(f"{value} on {len(names)}" for value, names in values.items())
-    evidence = (f"{pick(policies[0]).source}{and_more(len(policies) - 1)}",
-                f"driver {policies[0].driver.value or 'unknown'}")
+    # The first is the path that an output is asked for by: no words stand in it.
+    rest = (f"the same of {len(policies) - 1} more",) if len(policies) > 1 else ()
+    evidence = (pick(policies[0]).source, *rest, f"driver {policies[0].driver.value or 'unknown'}")
     if not wrong:
         return Finding(_ID, "ok", subject, "pass", "effective", f"{subject} is {wanted} on all {len(policies)} "
                        "policies", observed, wanted, evidence)

@@ -22,7 +22,7 @@ CODES = {
     "node-missing": "A device node that CUDA opens is missing.",
     "closed": "A device node can be opened by root or by a group alone.",
 }
-_MAKE = Remedy.of("run: ", run("sudo nvidia-modprobe -c 0 -u"), " (the package nvidia-modprobe), or start "
+_MAKE = Remedy.of("run: ", run("sudo nvidia-modprobe -c 0 -u"), ", of the package nvidia-modprobe, or start "
                   "nvidia-persistenced; in a container, hand the GPUs in by CDI: --device nvidia.com/gpu=all")
 _DRIVER = Remedy.typed("see `sudo journalctl -k -b -g 'nvrm|nvidia|nouveau'`: without nodes the driver is not loaded, "
                        "or found no GPU")

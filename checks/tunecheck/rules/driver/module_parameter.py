@@ -164,8 +164,8 @@ def _rides(case: Case, module: Module, parameter: str) -> bool:
 def _by_hand(wrong: Mapping[str, Sequence[str]]) -> Remedy:
     """Return how the parameters of each module are set by hand, all at one time."""
     lines = [f'"options {name} {" ".join(expected)}"' for name, expected in wrong.items()]
-    return Remedy.typed("write {lines} to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u` (Fedora "
-                        "and Rocky: `sudo dracut -f`), and load {modules} again or reboot",
+    return Remedy.typed("write {lines} to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u`, on "
+                        "Fedora and Rocky `sudo dracut -f`, and load {modules} again or reboot",
                         lines=" and, on a line of its own, ".join(lines),
                         modules="the module" if len(wrong) == 1 else "these modules")
 

@@ -20,7 +20,7 @@ CODES = {
     "drives-gpu": "The driver nouveau, or nova, drives a GPU of NVIDIA's.",
 }
 _OUT = Remedy.typed('write "blacklist nouveau" and "options nouveau modeset=0" to /etc/modprobe.d/nouveau.conf, one '
-                    "below the other, run `sudo update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`), reboot", (),
+                    "below the other, run `sudo update-initramfs -u`, on Fedora and Rocky `sudo dracut -f`, reboot", (),
                     True)
 
 

@@ -31,7 +31,8 @@ def judge(case: Case) -> Iterator[Finding]:
                       "no spec given")
         return
     span, now = f"{wanted[0]} to {wanted[1]} MHz", case.snapshot.boot_id.value
-    lock = smi(f"-lgc {wanted[0]},{wanted[1]}", " (after every boot: ", run("systemctl status tunecheck-gpu"), ")")
+    lock = smi(f"-lgc {wanted[0]},{wanted[1]}", "; after every boot the unit does it: ",
+               run("systemctl status tunecheck-gpu"))
 
     def look(gpu: Gpu) -> Verdict:
         clock = number(gpu, "clock_sm_mhz", 10_000)

@@ -91,7 +91,7 @@ def _faults(gpu: Gpu, now: int | None) -> Iterator[Verdict]:
     waiting = [each for key, each in _PENDING.items() if gpu.values.get(key) is True]
     if now:
         yield Verdict("uncorrectable-errors", "fail", f"{now} uncorrectable memory errors since the driver was loaded",
-                      str(now), "0", smi("--gpu-reset", " (nothing may use it)"))
+                      str(now), "0", smi("--gpu-reset", "; nothing may use it meanwhile"))
     elif not waiting and ever:
         yield Verdict("earlier-uncorrectable-errors", "warn", f"{ever} uncorrectable memory errors over the "
                       "board's life", str(ever), "0", _WATCH)

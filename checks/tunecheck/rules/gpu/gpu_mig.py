@@ -38,7 +38,7 @@ def judge(case: Case) -> Iterator[Finding]:
         goal = wanted or ("disabled" if several else mode)
         if mode != goal:
             why = ": a MIG instance has no peer-to-peer" if mode == "enabled" else ""
-            fix = smi(f"-mig {int(goal == 'enabled')}", " (nothing may use it)")
+            fix = smi(f"-mig {int(goal == 'enabled')}", "; nothing may use it meanwhile")
             if wanted is None and case.frozen is None:
                 return Verdict("no-spec-enabled", "fail", f"{words}{why}; where it is meant, a specification says so "
                                f"(box_spec.gpu.mig: {mode})", mode, goal, fix)

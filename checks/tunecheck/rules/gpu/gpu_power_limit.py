@@ -32,7 +32,8 @@ _MOST = 5_000_000
 #: Published for the RTX PRO 6000 (600 W); see the page.
 _COST = ("; published against 600 W: 500 W is about as fast, 400 W 8 % slower; 300 W 30 % slower with 64 users, and 3 "
          "to 4 % with one")
-
+#: Nobody runs it after the next boot but the role.
+_LASTS = "; a boot takes it back: gpu.power_limit_watts of the specification sets it after every boot"
 _CAPPED = ("what caps the GPU (platform, power brake, temperature) is not set by -pl; the reasons: ",
            run("nvidia-smi -i {gpus} -q -d POWER,PERFORMANCE"),
            "; then look for a power cap in the BMC, at the power supplies and at the board's power cables")
@@ -80,7 +81,7 @@ def judge(case: Case) -> Iterator[Finding]:
         code, outcome = ("differs", "fail") if wanted else ("below-default", "warn")
         low_now = "" if wanted else ", below the default"
         return Verdict(code, outcome, f"the power limit is {limit} W{low_now}{cost}", f"{limit} W",
-                       f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal}", " (after every boot)"))
+                       f"{goal} W{'' if wanted else ' (the default)'}", smi(f"-pl {goal}", _LASTS))
 
     yield from each(case, _ID, look)
 

@@ -130,7 +130,7 @@ def _failed(bench: Bench) -> list[Finding]:
     return [Finding(_ID, "test-failed", bench.tool, "fail", "behaviour", f"{bench.tool} failed: {some(failed, 4)}",
                     some(failed, 4), "every test passed or waived", (bench.tool,), Remedy.typed(
                         "run that test again by itself; wrong data or a CUDA error is no matter of speed: see "
-                        "`sudo dmesg` (Xid, AER), then run `sudo tunecheck p2p`"))]
+                        "`sudo dmesg` for Xid and AER, then run `sudo tunecheck p2p`"))]
 
 
 def _least(case: Case, bench: Bench, figures: Mapping[Pair, float], double: Mapping[Pair, float], places: Places

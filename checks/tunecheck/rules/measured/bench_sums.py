@@ -33,7 +33,7 @@ _WAY = Remedy.typed("run the benchmark again with NCCL_DEBUG=INFO: \"via P2P\" n
 _LINKS = Remedy.typed("run the benchmark again with NCCL_DEBUG=INFO and without NCCL_P2P_DISABLE: \"via P2P\" or NVLS "
                       "names NVLink, SHM and NET do not; see fabric-state, `nvidia-smi topo -p2p n` and "
                       "`nvidia-smi nvlink -s`")
-_FAILED = Remedy.typed("look into `sudo dmesg` (Xid, AER) for the same moment, and run it again with "
+_FAILED = Remedy.typed("look into `sudo dmesg` for Xid and AER of the same moment, and run it again with "
                        "NCCL_DEBUG=INFO, which names the rank and the call; then: `sudo tunecheck allreduce`")
 #: The programs of nccl-tests: what a text calls itself gets into a command only where it is one of these.
 _PROGRAMS = tuple(f"{each}_perf" for each in ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast",

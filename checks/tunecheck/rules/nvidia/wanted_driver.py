@@ -70,8 +70,8 @@ def install(case: Case) -> Remedy:
     """Return how to get the driver that is missing."""
     if by_the_spec(case) == VFIO:
         return Remedy.typed("write \"options vfio-pci ids=\" with the ids of the boards and \"softdep nvidia pre: "
-                            "vfio-pci\" to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u` "
-                            "(Fedora and Rocky: `sudo dracut -f`), reboot", (), True)
+                            "vfio-pci\" to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u`, "
+                            "on Fedora and Rocky `sudo dracut -f`, reboot", (), True)
     if case.frozen and case.spec.driver.source != "leave":
         play = case.play("driver")
         return Remedy.of(*typed(f"{_LOOK}; else "), *play.parts, ansible_tags=play.ansible_tags)

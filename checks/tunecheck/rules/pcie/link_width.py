@@ -7,9 +7,11 @@ Where only a text of nvidia-smi or the kernel log tells the lanes, link_from_smi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
+from ...model.fact import Absence, Fact
 from ...model.finding import Finding, Place, Remedy
 from ...spec.boards import board as board_of
 from ..check import TOPO, Check, Family, Heading, Needs
@@ -84,10 +86,9 @@ def _own(case: Case, subject: str, hops: list[Device]) -> Finding:
                        f"and {told} x{most}; which end is short, LnkCap says: add: sudo lspci -nnvvv", _observed(hops),
                        f"x{most} at every hop", evidence, _SEAT)
     if board is None:
-        return Finding(_ID, "board-lanes-unread", subject, "unknown", "effective",
-                       f"how many lanes {subject} could have is not known: "
-                       f"{hops[-1].link.max_width.why()}", _observed(hops), "", evidence,
-                       absence=hops[-1].link.max_width.absence)
+        code, what = "board-lanes-unread", f"how many lanes {subject} could have is not known"
+        return _silent(subject, hops, "", code, what) or _unknown(
+            subject, hops, "", code, what, hops[-1].link.max_width)
     where = at_hops(hops) + ("" if hops[-1].chain.value is None else ", all that the board has")
     return _unread(subject, hops, f"x{board}") or Finding(
         _ID, "ok", subject, "pass", "effective", f"{subject} has x{board} {where}",
@@ -115,9 +116,20 @@ def _unread(subject: str, hops: list[Device], expected: str) -> Finding | None:
         fact.missing and hop.express.known and (hop.express.value is None or hop.express.value.link is None))]
     if not unread and hops[-1].link.width.value is not None:
         return None
-    why = (unread or [hops[-1].link.width])[0].why()
-    return Finding(_ID, UNREAD, subject, "unknown", "effective", f"the link width of {subject} is unknown: {why}",
-                   _observed(hops), expected, tuple(hop.link.width.source for hop in hops))
+    what = f"the link width of {subject} is unknown"
+    return _silent(subject, hops, expected, UNREAD, what) or _unknown(
+        subject, hops, expected, UNREAD, what, (unread or [hops[-1].link.width])[0])
+
+
+def _silent(subject: str, hops: list[Device], expected: str, code: str, what: str) -> Finding | None:
+    """Of a device that does not answer no output has the link, so none is asked for."""
+    lost = next((hop.express for hop in hops if hop.express.absence is Absence.LOST), None)
+    return _unknown(subject, hops, expected, code, what, lost) if lost is not None else None
+
+
+def _unknown(subject: str, hops: list[Device], expected: str, code: str, what: str, why: Fact[Any]) -> Finding:
+    return Finding(_ID, code, subject, "unknown", "effective", f"{what}: {why.why()}", _observed(hops), expected,
+                   tuple(hop.link.width.source for hop in hops), absence=why.absence)
 
 
 def _observed(hops: list[Device]) -> str:

@@ -25,7 +25,7 @@ __all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "NO_SWITCH_HELPS", "TABLES", 
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('write "options nvidia NVreg_RegistryDwords=ForceP2P=0x211" to a file of its own in /etc/modprobe.d, run '
-           "`sudo update-initramfs -u` (Fedora and Rocky: `sudo dracut -f`) and reboot, or by play "
+           "`sudo update-initramfs -u`, on Fedora and Rocky `sudo dracut -f`, and reboot, or by play "
            '(modules: {nvidia: {NVreg_RegistryDwords: "ForceP2P=0x211"}} in box_spec); then `sudo tunecheck p2p`: keep '
            "the word only where every check of it passes")
 _CLIQUE = ("this is a virtual machine, which sees another PCI tree than its host: the host's owner has to state which "

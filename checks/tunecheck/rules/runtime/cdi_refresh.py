@@ -20,7 +20,7 @@ CODES = {
     "not-refreshed": "Nothing writes the CDI specification anew when the driver changes.",
 }
 _ON = Remedy.of("run: ", run("systemctl enable --now nvidia-cdi-refresh.path nvidia-cdi-refresh.service"),
-                " (toolkit 1.18 and later)")
+                ", with toolkit 1.18 and later")
 
 
 def judge(case: Case) -> Iterator[Finding]:

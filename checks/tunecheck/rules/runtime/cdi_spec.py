@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...model.command import run
 from ...model.finding import Finding, Remedy
 from ..check import RUNTIME, Check, Family, Heading
 from ..codes import NO_TOOLKIT, OK
 from ..context import Case
+from ..evidence_guard import no_tree
 from ..nvidia import from_driver
 from . import from_runtime
 
@@ -47,12 +49,24 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     names = {name for spec in specs.value for name in spec.devices}
     named = max(sum(name.isdigit() for name in names), sum(name.startswith("GPU-") for name in names))
-    gpus = sum(device.driver.value == "nvidia" for device in case.snapshot.topology.devices)
+    gpus, uncounted = _gpus(case)
     twice, few = from_runtime.defined_twice(specs.value), named and named < gpus
     good = "all" in names and not (few or twice)
     text = "no device all" if "all" not in names else f"{named} of {gpus} GPUs" if few else "all GPUs"
+    if good and uncounted is not None:
+        yield replace(uncounted, text=f"{specs.value[-1].file} names {named} GPUs; whether these are all is not known: "
+                      f"{uncounted.text}")
+        return
     text += f", and engines refuse {twice[0]}, which define the same device" if twice else ""
     code = OK if good else "no-device-all" if "all" not in names else "not-every-gpu" if few else "defined-twice"
     yield Finding(_ID, code, "nvidia.com/gpu", "pass" if good else "fail", "generated",
                   f"{specs.value[-1].file}: {text}",
                   text, "" if good else "every GPU, and all", (specs.source,), None if good else _MAKE)
+
+
+def _gpus(case: Case) -> tuple[int, Finding | None]:
+    """Return how many GPUs the driver has at least, and the finding that there may be more."""
+    topology, nvml = case.snapshot.topology, case.snapshot.nvml.value
+    if topology.accelerators.value is None:
+        return len(nvml.gpus) if nvml is not None else 0, no_tree(case, _ID, "nvidia.com/gpu", "generated")
+    return sum(device.driver.value == "nvidia" for device in topology.devices), None

@@ -39,18 +39,18 @@ CODES = {
     "hanging": "A process of the engine waited long for another one.",
     "no-decision": "The log holds no decision about peer access or all-reduce.",
 }
-_SEE = ("see `nvidia-smi topo -p2p r` (CNS, GNS, ...), ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; "
+_SEE = ("see `nvidia-smi topo -p2p r` for CNS, GNS, ..., ACS (acs-redirect) and the IOMMU; then: `sudo tunecheck p2p`; "
         "the engine keeps its answer in")
 _OF_VLLM = Remedy.typed(f"{_SEE} ~/.cache/vllm/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
 _OF_SGLANG = Remedy.typed(f"{_SEE} ~/.cache/sglang/gpu_p2p_access_cache_for_*.json: delete that file after a repair")
 _FABRIC = Remedy.typed("on a machine with NVSwitch: `systemctl status nvidia-fabricmanager`, and Fabric in `nvidia-smi "
-                       "-q` (fabric-manager, fabric-state); in a guest look at Fabric Manager in the host")
+                       "-q` for fabric-manager and fabric-state; in a guest look at Fabric Manager in the host")
 _MEMORY = Remedy.typed("see in `nvidia-smi` what else holds memory of that GPU; then give the engine less "
                        "(--gpu-memory-utilization, --mem-fraction-static, a shorter context), or more GPUs")
 _KERNELS = Remedy.typed("add `sudo dmesg`: Xid 13, 31 or 43 alone mean the engine's kernels (another version of it or "
                         "of its attention backend), other Xids mean the GPU or its link; then start the engine anew")
-_HANG = Remedy.typed("add `sudo dmesg` (Xid, hung-task) and NCCL's log (NCCL_DEBUG=INFO): a rank that is lost holds up "
-                     "all others; then: `sudo tunecheck allreduce`")
+_HANG = Remedy.typed("add `sudo dmesg` for Xid and hung-task, and NCCL's log (NCCL_DEBUG=INFO): a rank that is lost "
+                     "holds up all others; then: `sudo tunecheck allreduce`")
 _ABOVE = Remedy.typed("the cause is the first error above it in the log; add the whole log and `sudo dmesg`, then "
                       "start the engine anew")
 #: kind -> (outcome, what is so, what to do). The words are those of custom_all_reduce.py and symm_mem.py in vLLM's
@@ -78,8 +78,8 @@ _KINDS: dict[str, tuple[str, str, Remedy | None]] = {
                   _FABRIC),
     "out of memory": ("warn", "the memory of a GPU did not suffice", _MEMORY),
     "uncorrectable ecc": ("fail", "CUDA met an error of memory or NVLink that cannot be corrected",
-                          Remedy.typed("see `nvidia-smi -q` (gpu-ecc, gpu-recovery) and Xid 48, 63, 64, 94, 95 in "
-                                       "`sudo dmesg`; stop the engine and reset the GPU before it serves again")),
+                          Remedy.typed("see `nvidia-smi -q` for gpu-ecc and gpu-recovery, and Xid 48, 63, 64, 94, 95 "
+                                       "in `sudo dmesg`; stop the engine and reset the GPU before it serves again")),
     "illegal access": ("fail", "a kernel accessed memory that is not its own, and CUDA is lost for that process",
                        _KERNELS),
     "launch failure": ("fail", "a kernel failed on the GPU, and CUDA is lost for that process", _KERNELS),

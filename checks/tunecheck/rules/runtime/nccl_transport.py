@@ -40,7 +40,7 @@ _BROKEN = {
         "emptyDir with medium Memory at /dev/shm; on the machine itself remove what fills /dev/shm")),
     "collective timeout": ("a collective of NCCL did not end in its time", Remedy.typed(
         "a rank died, hangs or is at another collective: find the rank whose log ends first, and add `sudo dmesg` "
-        "(Xid, hung-task); then: `sudo tunecheck allreduce`")),
+        "for Xid and hung-task; then: `sudo tunecheck allreduce`")),
     "network failed": ("NCCL lost its network between ranks", Remedy.typed(
         "the other end died, or the link, its cable or its fabric's settings (MTU, GID, PFC) are at fault: see the log "
         "of the peer, `ibstat`, `rdma link show` and its error counters")),

@@ -23,7 +23,7 @@ CODES = {
 _FILES = ("json-file", "k8s-file", "local")
 _LIMIT = {
     "docker": Remedy.typed('set "log-opts": {"max-size": "100m"} in /etc/docker/daemon.json, then run `sudo systemctl '
-                           "restart docker` (containers that are there keep their old limit)"),
+                           "restart docker`; containers that are there keep their old limit"),
     "podman": Remedy("set log_size_max below [containers] in /etc/containers/containers.conf"),
 }
 _LOCAL = 100 * 10**6        # docker's local driver: five files of 20 MB
