@@ -28,7 +28,7 @@ def document(report: FleetReport) -> dict[str, Any]:
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
-        "fact": report.fact,
+        "fact": report.fact, "over_audits": report.over_audits,
         "summary": {
             "verdict": verdict_line(report), "asked": max(report.audit.asked, len(report.hosts)),
             "answered": report.answered, "drift": sum(entry.lead.drifts for entry in found),
@@ -78,7 +78,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "id": cause.id, "kind": counted_as(cause),
         "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.drifts,
         "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
-        "code": cause.code, "was": cause.was,
+        "code": cause.code, "was": cause.was, "absence": cause.absence,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
         "since": since_of(cause.since),

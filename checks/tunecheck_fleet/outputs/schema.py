@@ -45,8 +45,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
-    was=later({"enum": ["", "fail", "warn"]}), before=_VALUE, value=_VALUE, expected=TEXT, text=TEXT,
-    hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
+    was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), before=_VALUE, value=_VALUE, expected=TEXT,
+    text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
     untold=later(listed(TEXT)), opened=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
@@ -76,8 +76,8 @@ _SPLIT = object_(group=TEXT, fact=TEXT, note=TEXT,
                  shares=listed(object_(value=_VALUE, hosts=COUNT, names=listed(TEXT))))
 _FLEET = _document(
     "tunecheck audit, drift and fleet --json", schema={"const": "tunecheck/fleet/1"}, tunecheck=TEXT, audit=_AUDIT,
-    previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, summary=_SUMMARY, causes=listed(_CAUSE), entries=listed(_ENTRY),
-    splits=listed(_SPLIT), hosts=listed(_HOST),
+    previous=maybe(_AUDIT), baseline=TEXT, fact=TEXT, over_audits=later(FLAG), summary=_SUMMARY,
+    causes=listed(_CAUSE), entries=listed(_ENTRY), splits=listed(_SPLIT), hosts=listed(_HOST),
     timeline=listed(object_(audit=COUNT, at=_TIME, changes=COUNT, answered=COUNT)),
     judged=listed(object_(group=TEXT, fact=TEXT)), notes=listed(TEXT))
 _VALUE_OR_INCIDENT = {

@@ -61,6 +61,8 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
     changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)
+    if style.width and not verbose and len(lines) > _PAGE:
+        lines = _page(report, findings, style, verbose, now, changes=changes, one_step=True)
     for rest in _REST if many else ():
         if len(lines) > _PAGE:
             lines = _page(report, findings, style, verbose, now, rest, changes)
@@ -68,8 +70,9 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
 
 
 def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose: bool, now: float,
-          rest: int = 0, changes: bool = False) -> list[str]:
-    """``rest``: in few lines, with so many of what is not drift; 0: as long as it is."""
+          rest: int = 0, changes: bool = False, one_step: bool = False) -> list[str]:
+    """``rest``: in few lines, with so many of what is not drift; 0: as long as it is. ``one_step``: the next step is
+    the first alone; so it is in few lines."""
     audit, tight = report.audit, rest > 0
     one = short if tight else entry
     lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
@@ -102,7 +105,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             lines += entry("", [f"{' ' * INDENT}{and_more(left, '')} (-v shows all)"], style) if left > 0 else []
             before = part
     # In a pipe a line is a cause, or what is said of the whole.
-    step, commands = next_step(findings, report, verbose, tight)
+    step, commands = next_step(findings, report, verbose, tight or one_step)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
     lines += ["", *entry("", [verdict_line(report)], style)]
     if style.colour:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from ..fleet_report import Since
 from ..model import Change
-from .audit_queries import during, since, times
+from .audit_queries import during, earlier_names, since, times
 from .hosts import find
 from .rows import Span
 from .schema import audit, fact, host, journal, span, value
@@ -35,10 +35,13 @@ def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
 
 
 def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
+    """``name``: what the host was called in that audit."""
     with store.db.read() as connection:
-        row = find(store, connection, name)
+        number = next((number for number, then in earlier_names(connection, audit_id).items() if then == name), None)
+        if number is None:
+            number = find(store, connection, name).id
         rows = connection.execute(select(span.c.fact_id, span.c.value_id)
-                                  .where(span.c.host_id == row.id, during(audit_id))).all()
+                                  .where(span.c.host_id == number, during(audit_id))).all()
         named, values = names_and_values(store, connection, rows)
     return {named[number]: values[held] for number, held in rows if values[held] is not None}
 

@@ -4,7 +4,7 @@ cmdline-rejected judges the declared ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ...model.finding import Finding, Remedy
@@ -46,7 +46,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, UNREAD, "kernel command line", "unknown", "effective", "the running command line cannot be "
                       f"read: {running.why()}", evidence=(running.source,), absence=running.absence)
         return
-    declared, told, all_parsed = words(declared_tokens(case.spec)), [], True
+    declared, told, wrong = words(declared_tokens(case.spec)), [], list[tuple[str, str, str]]()
     for word in words(running.value):
         reason, source = rejection(case, word)
         # The kernel leaves some words to user space (splash): they do not matter here.
@@ -55,14 +55,17 @@ def judge(case: Case) -> Iterator[Finding]:
         if word in declared:        # cmdline-rejected judges the declared ones
             told.append(word[:200])
             continue
-        all_parsed, advice = False, unparsed(word)
+        advice = unparsed(word)
         if source == case.host.kernel.log.source:
             reason += f": rejected by the kernel{f'; {advice}' if advice and word not in INEFFECTIVE else ''}"
+        wrong.append((word, reason, source))
+    fix = _edit([word for word, _, _ in wrong])
+    for word, reason, source in wrong:
         yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; {reason}",
-                      "not parsed", "words that the kernel parses", (running.source, source), _fix(word))
+                      "not parsed", "words that the kernel parses", (running.source, source), _fix(word, fix))
     apart = list(_apart(case, running.value, running.source))
     yield from apart
-    if all_parsed and not apart:
+    if not wrong and not apart:
         complaints = case.host.kernel.log.value.rejected.items() if case.host.kernel.log.value else ()
         left = " ".join(word for word, line in complaints if line.startswith("Unknown kernel"))[:200]
         yield Finding(_ID, "ok", "kernel command line", "pass", "effective", "every PCI, IOMMU and ASPM word on the "
@@ -97,16 +100,26 @@ def _apart(case: Case, line: tuple[str, ...], source: str) -> Iterator[Finding]:
 def _from_log_alone(case: Case) -> Iterator[Finding]:
     """Yield what the kernel says of its own command line, where that itself cannot be read."""
     log = case.host.kernel.log
-    for word, line in islice(log.value.rejected.items() if log.value else (), _MOST):
-        if name_of(word) in {"pci", *VALUES}:
-            yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; "
-                          f"{line[:200]}: rejected by the kernel", "not parsed", "words that the kernel parses",
-                          (log.source,), _fix(word))
+    wrong = [(word, line) for word, line in islice(log.value.rejected.items() if log.value else (), _MOST)
+             if name_of(word) in {"pci", *VALUES}]
+    fix = _edit([word for word, _ in wrong])
+    for word, line in wrong:
+        yield Finding(_ID, "not-parsed", word[:200], "warn", "effective", f"{word[:200]} changes nothing; "
+                      f"{line[:200]}: rejected by the kernel", "not parsed", "words that the kernel parses",
+                      (log.source,), _fix(word, fix))
 
 
-def _fix(word: str) -> Remedy:
-    """Return what to do about a word that the kernel does not parse."""
-    if word in INEFFECTIVE:
-        return boot_remedies.leave(word)
-    meant = corrected(word)[:200]
-    return Remedy(f"correct {word[:200]} to {meant} in {_SETS}", (), True) if meant else _REMOVE
+def _fix(word: str, edit: Remedy) -> Remedy:
+    """Return what to do about a word that the kernel does not parse. ``edit``: about all that do not stay."""
+    return boot_remedies.leave(word) if word in INEFFECTIVE else edit
+
+
+def _edit(wrong: Sequence[str]) -> Remedy:
+    """Return how all of these words are put right: they stand in one place, so it is one edit, and one reboot."""
+    meant = {word: corrected(word) for word in wrong if word not in INEFFECTIVE}
+    right = [f"{word[:200]} to {other[:200]}" for word, other in meant.items() if other]
+    if not right:
+        return _REMOVE
+    away = [word[:200] for word, other in meant.items() if not other]
+    more = f", and remove {some(away, 8)}," if away else ""
+    return Remedy(f"correct {some(right, 8)}{more} in {_SETS}", (), True)

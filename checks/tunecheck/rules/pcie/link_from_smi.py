@@ -5,12 +5,15 @@ it may not show either: another board of the same kind in a better slot does."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ...facts.loaded_links import works
 from ...facts.nvidia.nvml import Gpu
 from ...facts.pci.devices import Device
+from ...model.fact import Absence
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.pcie_cap import generation
+from ..codes import UNREAD
 from ..context import Case
 
 __all__ = ["from_smi", "worse_by_smi"]
@@ -24,6 +27,9 @@ _SEAT = Remedy("reseat the board or riser, and look for slot bifurcation in the 
 _ANEW = ("take both texts anew, at one time: `sudo lspci -nnvvv`, `nvidia-smi -q`; where they still differ, reseat "
          "board, riser and cable, and look at the slot in the BIOS (bifurcation, speed)")
 _RANK = {"fail": 2, "warn": 1}
+_VALUES = {"link-width": ("link_width", "link_width_max"), "link-speed": ("link_gen", "link_gen_max", "link_gen_board")}
+#: NVML has no such value here, or nobody asked for it.
+_NO_SUCH = (Absence.NOT_SUPPORTED, Absence.NOT_READ, Absence.OLDER, Absence.NOT_IN_IMPORT)
 _SPEED = Remedy("reseat board, riser and cable; set the slot's speed in the BIOS to Auto", place=Place.MACHINE)
 
 
@@ -102,10 +108,17 @@ def from_smi(case: Case, check: str) -> list[Finding]:
 
 def worse_by_smi(case: Case, check: str, device: Device, found: Finding) -> Finding:
     """Return the finding ``found`` of the PCI tree, and in its place one of what NVML says of the GPU's own link where
-    that is worse: of two values of one link the worse one counts."""
+    that is worse: of two values of one link the worse one counts. Where NVML could not read its value, a good tree is
+    unknown: that value may be the worse one."""
     nvml, look, wanted = case.snapshot.nvml.value, _LOOKS.get(check), case.spec.accelerators.link_width
     gpu = nvml.gpu(device.bdf) if nvml is not None else None
     judged = look(gpu, ()) if gpu is not None and look is not None else None
+    if gpu is not None and found.outcome == "pass" and not case.guest:
+        for fact in map(gpu.number, _VALUES.get(check, ())):
+            if not fact.known and fact.absence not in _NO_SUCH:
+                return replace(found, outcome="unknown", code=UNREAD, evidence=(*found.evidence, fact.source),
+                               absence=fact.absence, text=f"{found.text}; NVML could not read its own value, which may "
+                               f"be worse: {fact.source}: {fact.why()}")
     if gpu is None or judged is None:
         return found
     code, outcome, text, observed, expected, _ = judged

@@ -78,8 +78,7 @@ def keep(case: Case, word: str) -> Remedy:
 def leave(word: str) -> Remedy:
     """Return the one answer of every check about a word that no kernel takes and that profiles set all the same
     (INEFFECTIVE)."""
-    return Remedy(f"leave {word} as found: the word does no harm, tunecheck's own profiles set it, and it is worth no "
-                  "reboot")
+    return Remedy(f"leave {word} as found: the word does no harm, and tunecheck's own profiles set it")
 
 
 def remove(case: Case, words: Sequence[str]) -> Remedy:
