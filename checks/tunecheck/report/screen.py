@@ -46,6 +46,9 @@ LINES, _COLUMNS = 60, 80
 _SMALL = 24
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
+_SHORTENED = "; shortened: -v shows everything"
+#: In place of a fix for which there is no room.
+_IN_FULL = "in full with -v"
 #: Checks of what somebody measured, and how many of their passes are shown.
 _FIGURES = frozenset(check.id for check in CHECKS if check.of_posts and check.family is Family.MEASURED)
 _SHOWN = 6
@@ -91,11 +94,15 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     foot = _foot(case, findings, style, imported, following)
     if height([*whole, *before, *problems, *foot], style.width) <= room:
         return [*whole, *before, *problems, *foot]
-    foot = _foot(case, findings, style, imported, following, "; shortened: -v shows everything")
+    # As if the fix of the next step were left out, so that there is room for the line that says so.
+    without = following._replace(text=following.left_out or following.text)
+    foot = _foot(case, findings, style, imported, without, _SHORTENED)
     top = [*(whole if len(whole) <= _SMALL else short_tables(verb, case, style)), *before]
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
         problems = fit(_entries(as_root, case, sorts, style, following, by_cause=True), style, left)
+    if not any(_IN_FULL in line for line in problems):
+        foot = _foot(case, findings, style, imported, following, _SHORTENED)
     return [*top, *problems, *foot]
 
 
@@ -200,7 +207,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     play = first.remedy.play_text if first.remedy else ""
     by_hand = "; by hand: -v says how" if first.remedy and first.remedy.by_hand else ""
     briefly = f"{label}: {play}{by_hand}" if play else \
-        f"{these}: in full with -v; why: tunecheck explain {first.id}" if len(checks) == 1 and fix else \
+        f"{these}: {_IN_FULL}; why: tunecheck explain {first.id}" if len(checks) == 1 and fix else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
     commands = (*commands_of(first), f"tunecheck explain {first.id}")

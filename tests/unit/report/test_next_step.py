@@ -46,6 +46,18 @@ def test_the_reason_of_the_next_step_is_on_the_screen(width: int) -> None:
     assert unseen == {}
 
 
+def test_v_has_a_fix_only_where_the_screen_left_one_out() -> None:
+    """A screen that shows every fix whole has no need of -v, and one that does not names it."""
+    wrong, said = [], 0
+    for each in reports():
+        text = " ".join(render(each.verb, each.case, each.findings, Style(80), imported=each.imported).split())
+        left_out, told = "in full with -v" in text, "next: -v has the fix for this box" in text
+        said += told
+        if left_out != told and (told or "next: tunecheck explain" in text):
+            wrong.append(f"{each.name}, {each.verb}")
+    assert wrong == [] and said > 20
+
+
 _FIGURES = """Device: 0, NVIDIA H200, pciBusID: 3, pciDeviceID: 0, pciDomainID:0
 Device: 1, NVIDIA H200, pciBusID: 4, pciDeviceID: 0, pciDomainID:0
 Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)

@@ -26,11 +26,13 @@ _NAMED = 3
 
 
 class Step(NamedTuple):
-    """``text``: the line; ``commands``: those in it; ``why``: the findings that it follows from."""
+    """``text``: the line; ``commands``: those in it; ``why``: the findings that it follows from; ``left_out``: the line
+    where the screen left out the fix of the first of these, as a page is about every box, and that fix for this one."""
 
     text: str
     commands: Sequence[str]
     why: Sequence[Finding]
+    left_out: str = ""
 
 
 NOTHING = Step("", (), ())
@@ -59,9 +61,8 @@ def next_step(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, 
         checks = list(dict.fromkeys(finding.id for finding in fixed)) if len(fixed) < len(wrong) else []
         reboot += f": {some(checks, _NAMED)}" if checks else ""
         explain = f"tunecheck explain {wrong[0].id}"
-        # The short report may leave a long fix out; a page is about every box, and that fix is for this one.
-        fix = "-v has the fix for this box, " if wrong[0].remedy and len(wrong[0].remedy.text) > _LONG else ""
-        return Step(f"next: {fix}{explain}{' says why' * bool(fix)}{reboot}", (explain,), wrong[:1])
+        return Step(f"next: {explain}{reboot}", (explain,), wrong[:1],
+                    f"next: -v has the fix for this box, {explain} says why{reboot}")
     return _of_texts(verb, case, sorts) if imported and not others else NOTHING
 
 
