@@ -23,14 +23,24 @@ def path_lines(snapshot: Snapshot) -> list[str]:
 
 
 def short_path_lines(snapshot: Snapshot) -> list[str]:
-    """Return the lines of `path_lines` in short, the most frequent kinds first, and of the prediction the figures
-    alone: ``PIX (4 pairs): 2 ports, x16 Gen5: 57.6 GB/s one way, 115.2 both ways``. Kinds that are left out are
-    counted."""
-    groups = sorted(_groups(snapshot), key=len, reverse=True)
+    """Return the lines of `path_lines` in short, and of the prediction the figures alone: ``PIX (4 pairs): 2 ports, x16
+    Gen5: 57.6 GB/s one way, 115.2 both ways``. First what is slower than it could be, then the most frequent kinds.
+    Kinds that are left out are counted."""
+    groups = _groups(snapshot)
+    best: dict[str | None, float] = {}
+    for (path, *_) in groups:
+        best[path.pair.relation.value] = max(best.get(path.pair.relation.value, 0.0), path.one_way or 0.0)
+    groups.sort(key=lambda group: (not _is_slow(group[0], best[group[0].pair.relation.value]), -len(group)))
     kept = groups if len(groups) <= _KINDS else groups[:_KINDS - 1]
     rest = groups[len(kept):]
     more = [f"{sum(map(len, rest))} more pairs on {len(rest)} other kinds of path (-v shows them)"] if rest else []
     return [*(_short(group) for group in kept), *more]
+
+
+def _is_slow(path: PairPath, best: float) -> bool:
+    """Whether the way is slower than it could be: redirected, below its speed, or below ``best`` of its relation."""
+    return bool((path.redirectors and path.pair.relation.value in ("PIX", "PXB")) or path.slow_now
+                or (path.one_way is not None and path.one_way < best))
 
 
 def _groups(snapshot: Snapshot) -> list[list[PairPath]]:

@@ -11,7 +11,7 @@ from ..facts.snapshot import Snapshot
 from ..rules.context import Case
 from ..rules.nvidia.posted_gpus import counted_names, given_names, gpu_count, maybe_more
 from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
-from ..rules.pcie.smi_table import COSTS
+from ..rules.pcie.smi_table import costs
 from ..util.text import and_more
 from .tree import in_place_of_tree, square
 
@@ -20,17 +20,18 @@ __all__ = ["legend", "meanings", "posted_lines", "refused", "seen"]
 Drawn = Callable[[int, Mapping[tuple[int, int], str], int], list[str]]
 
 
-def posted_lines(snapshot: Snapshot, width: int, square: Drawn = square) -> list[str]:
+def posted_lines(case: Case, width: int, square: Drawn = square) -> list[str]:
     """Return the lines of these tables: the matrix of nvidia-smi where the tree does not give it, and every table of
     `nvidia-smi topo -p2p`, each with its source; then NCCL's ring and the GPUs of `nvidia-smi -L`. ``square`` draws a
     table."""
+    snapshot = case.snapshot
     posted, lines = snapshot.posted, list[str]()
     table = posted.table.value
     if table is not None and (in_place_of_tree(snapshot) or snapshot.topo_text.value is None):
         lines += [f"{table.source}:", *square(len(table.labels), table.relations, width), ""]
         lines += [*(f"GPU{number} {bdf}" for number, bdf in enumerate(table.labels) if bdf)]
         lines += [""] if any(table.labels) else []
-        lines += [*legend(table.relations.values()), ""]
+        lines += [*legend(case, table.relations.values()), ""]
     for letter, words in posted.letters.items():
         count = len({a for a, _ in words})
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
@@ -66,10 +67,11 @@ def _ways(channels: Iterable[Channel]) -> list[str]:
             for way, pairs in groups.items()]
 
 
-def legend(words: Iterable[str]) -> list[str]:
-    """Return one line for each relation that occurs: what it means and costs."""
+def legend(case: Case, words: Iterable[str]) -> list[str]:
+    """Return one line for each relation that occurs: what it means and costs on these boards."""
+    cost = costs(case)
     there = list(dict.fromkeys("NV" if word.startswith("NV") else word for word in words))
-    return [f"{'NV#' if word == 'NV' else word or '?'} = {COSTS[word]}" for word in COSTS if word in there]
+    return [f"{'NV#' if word == 'NV' else word or '?'} = {cost[word]}" for word in cost if word in there]
 
 
 def meanings(letters: Iterable[str], table: str) -> list[str]:

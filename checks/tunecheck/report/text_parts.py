@@ -101,7 +101,7 @@ def _posted(case: Case, width: int) -> list[str]:
         return []
     from .posted import posted_lines  # start-up time
 
-    return posted_lines(case.snapshot, width)
+    return posted_lines(case, width)
 
 
 def finding_lines(fold: Fold, style: Style, fix: str | None = None, label: str = "fix") -> list[str]:

@@ -241,6 +241,10 @@ def test_what_grep_leaves_of_a_report_is_told_the_whole_command(tmp_path: Path, 
 
 @pytest.mark.parametrize("other", ["Serial Number          : 17\nDevice ID                 : 32\n",
                                    "model name\t: AMD EPYC 9654\n", "<p>some page</p> and a sentence\n",
-                                   "Supported ports:                          [ TP ]\n", "Processes\nTemperature\n"])
+                                   "Supported ports:                          [ TP ]\n", "Processes\nTemperature\n",
+                                   "<domain type='kvm'>\n  <name>gpu1</name>\n  <vcpu>8</vcpu>\n</domain>\n",
+                                   "<network>\n  <name>default</name>\n  <mac_address>52</mac_address>\n</network>\n",
+                                   "<settings>\n  <user_name>kim</user_name>\n  <total>3</total>\n</settings>\n",
+                                   "# <network_id> <semantics> <flags> <protofamily>\n"])
 def test_other_lists_are_no_part_of_a_report(other: str) -> None:
     assert kinds.advice(other) is None

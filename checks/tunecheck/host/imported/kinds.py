@@ -102,8 +102,17 @@ _QUERY_LINE = regex(
     r"|(?:Max|Applications|Default Applications) Clocks)[ \t]*$"
     r"|^ {4,12}(?:MIG Mode|PCI|Link Width|Utilization|Volatile|Aggregate|Temperature|Clocks|Fabric|Processes)[ \t]*$"
     r"|^(?=[^:\n]{30,70}: ) {0,20}[A-Z][\w./()-]{0,30}(?: [\w./()-]{1,30}){0,6} {2,70}: \S", re.MULTILINE)
-_QUERY_TAG = regex(r"<!DOCTYPE nvidia_smi_log|<gpu id=\"|</?[a-z]+(?:_[a-z]+)+>|^[ \t]*<\w+>[^<>\n]{0,80}</\w+>[ \t]*$",
-                   re.MULTILINE)
+#: The same of its XML: a tag whose first word it has, or a value as it writes them. Other XML has names of two words
+#: and lines of one value, too.
+_QUERY_TAG = regex(
+    r"<!DOCTYPE nvidia_smi_log|<gpu id=\"|</?(?:accounting|addressing|aggregate|applications|attached|atomic|bar1|board"
+    r"|bridge|c2c|channel|chassis|clocks?|compute|cuda|current|decoder|default|deferred|display|dram|driver|ecc|encoder"
+    r"|fan|fbc?|gpu|graphics|gsp|img|inforom|instant|jpeg|link|m(?:ax|em|ig|in|inor|odule|ulti|ultigpu|ultiple)|nvidia"
+    r"|oem|ofa|page|pci|pcie|peer|pending|performance|persistence|power|product|pwr|relaxed|remapped|replay|requested"
+    r"|retired|route|row|rx|slot|sm|sparse|sram|supported|tpc|tray|tx|unrepairable|used|vbios|vgpu|video"
+    r"|virtualization)_[a-z0-9_]{2,60}>|<process_info>"
+    r"|^[ \t]*<\w+>(?:-?[\d.]{1,12} (?:MiB|C|W|MHz|%|KB/s)|\d{1,2}x|P\d{1,2}|N/A|GPU-[0-9a-f-]{36})</\w+>[ \t]*$",
+    re.MULTILINE)
 #: A shell that finds no program: "bash: lspci: command not found", "sh: 1: lspci: not found", "zsh: command not found:
 #: lspci", "Command 'lspci' not found, ...".
 _NO_PROGRAM = (r"^[^\n]{{0,60}}\b{0}: (?:command )?not found|^[^\n]{{0,20}}command not found: {0}\b|"

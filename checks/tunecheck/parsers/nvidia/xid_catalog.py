@@ -42,8 +42,9 @@ class Recovery(NamedTuple):
 
 _APP = "restart the application"
 _RESET = "reset the GPU: stop what uses it, then `sudo nvidia-smi --gpu-reset -i {gpu}`"
-_WATCH = "none by the catalogue; watch whether it comes back"
-_LOOK = "none by the catalogue; if it comes back: ask NVIDIA support, with the file that `nvidia-bug-report.sh` writes"
+_WATCH = "none by the catalogue; watch whether the error comes back"
+_LOOK = ("none by the catalogue; if the error comes back: ask NVIDIA support, with the file that "
+         "`nvidia-bug-report.sh` writes")
 _LINKS = ("see which link it is: `nvidia-smi nvlink -s` shows those that are down, `nvidia-smi nvlink -e` counts "
           "errors; the cause may be the GPU or NVSwitch at its other end")
 _GUIDELINES = ("the hexadecimal numbers in the text: NVIDIA's GPU Debug Guidelines "
@@ -82,23 +83,24 @@ CATALOG: dict[int, XidEntry] = {
     46: XidEntry("GPU stopped processing", "fail", _RESET),
     48: XidEntry("double-bit ECC error", "fail", f"{_RESET}; look at Xid 63, 64, 94, 95 beside it"),
     54: XidEntry("auxiliary power is not connected to the GPU board", "fail",
-                 "switch the machine off and connect the power cables of the GPU; ask NVIDIA support if it comes back",
+                 "switch the machine off and connect the power cables of the GPU; ask NVIDIA support if the error "
+                 "comes back",
                  True, True),
     60: XidEntry("video processor exception", "warn", _APP),
     61: XidEntry("PMU breakpoint", "warn", _NONE),
     62: XidEntry("PMU halted", "fail", _RESET),
     63: XidEntry("row remapping recorded", "warn", f"none now; when convenient {_RESET}, so that it takes effect"),
-    64: XidEntry("row remapping failed", "fail", f"{_RESET}; if it comes back: have the board replaced"),
+    64: XidEntry("row remapping failed", "fail", f"{_RESET}; if the error comes back: have the board replaced"),
     66: XidEntry("illegal access by the driver", "warn", _LOOK),
     67: XidEntry("illegal access by the driver (verification)", "warn", _LOOK),
     68: XidEntry("NVDEC error", "warn", _APP),
     69: XidEntry("graphics engine class error", "warn", _APP),
     74: XidEntry("NVLink error", "fail",
-                 f"{_LINKS}; {_RESET}; if it comes back on the same link: have the board checked; {_GUIDELINES}",
+                 f"{_LINKS}; {_RESET}; if the error comes back on the same link: have the board checked; {_GUIDELINES}",
                  read_on="fabric-state"),
     78: XidEntry("vGPU start error", "warn", "update the driver and the firmware"),
     79: XidEntry("GPU has fallen off the bus", "fail",
-                 "reboot the host; if it comes back, look at hardware: power, seating, riser", True, True),
+                 "reboot the host; if the error comes back, look at hardware: power, seating, riser", True, True),
     80: XidEntry("corrupted data sent to the GPU", "warn", _APP),
     86: XidEntry("optical flow engine (OFA) exception", "warn", _APP),
     92: XidEntry("high rate of single-bit ECC errors", "warn", _WATCH),
@@ -111,8 +113,8 @@ CATALOG: dict[int, XidEntry] = {
     108: XidEntry("NVLink remote translation error", "warn", _LOOK),
     109: XidEntry("context switch timeout", "fail", _RESET),
     110: XidEntry("security fault", "fail", _RESET),
-    119: XidEntry("GSP RPC timeout", "fail", f"{_RESET}; if it does not come back: power-cycle the host"),
-    120: XidEntry("GSP error", "fail", f"{_RESET}; if it does not come back: power-cycle the host"),
+    119: XidEntry("GSP RPC timeout", "fail", f"{_RESET}; if the GPU does not come back: power-cycle the host"),
+    120: XidEntry("GSP error", "fail", f"{_RESET}; if the GPU does not come back: power-cycle the host"),
     121: XidEntry("C2C link error", "warn", _LOOK),
     136: XidEntry("NVLink training failed", "fail", _RESET),
     137: XidEntry("NVLink privilege error", "warn", _LOOK),
@@ -160,7 +162,7 @@ _NVLINK5_FATAL = f"{_LINKS}; {_RESET}; {_SUB_CODE}"
 #: open-gpu-kernel-modules 595.45.04 ends with 5; NVML's change log adds the bus reset and the system reboot with 615.
 RECOVERY = {
     0: Recovery("none: the driver asks for nothing any more"),
-    1: Recovery(f"{_RESET}; if it does not come back: reboot the host"),
+    1: Recovery(f"{_RESET}; if the GPU does not come back: reboot the host"),
     2: Recovery("reboot the host", True),
     3: Recovery("drain the peer-to-peer work from this GPU"),
     4: Recovery(f"drain the GPU, then {_RESET}"),

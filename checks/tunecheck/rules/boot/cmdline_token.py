@@ -59,7 +59,7 @@ def _judge(case: Case, token: str, running: tuple[str, ...]) -> Finding:
     # It is asked for and not set, which is told; what no kernel takes fails no box, and is worth no reboot.
     text = (f"{token} is without effect on this kernel; every kernel rejects it, also once it is set "
             f"(cmdline-rejected); it{found.text.removeprefix(token)}; {HARMLESS.format(word=token)}")
-    return replace(found, outcome="warn", remedy=boot_remedies.leave(token), text=text)
+    return replace(found, outcome="warn", remedy=boot_remedies.leave_unset(token), text=text)
 
 
 def _judged(case: Case, token: str, running: tuple[str, ...]) -> Finding:

@@ -66,7 +66,7 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"CPU {named} of {len(present)} offline" + (f": {capped[0]} runs" if capped else "")
         words = no_remapping(case) if not capped and _may_be_refused(case) else []
         if words:
-            text += (f": {' '.join(words)} can keep CPUs from coming up, as without interrupt remapping the "
+            text += (f"; {' '.join(words)} can keep CPUs from coming up, as without interrupt remapping the "
                      "kernel has only 8-bit APIC ids")
         remedy = (boot_remedies.remove(case, capped[:1]) if capped else
                   _up(case, named, words) if cpus(named) else None)

@@ -19,7 +19,7 @@ _ID = CHECK.id
 _NUMBER = ("look up the number in appendix D of NVIDIA's Fabric Manager user guide "
            "(docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide)")
 _FATAL = Remedy.typed("stop what uses the GPUs and reset all of them together: `nvidia-smi --gpu-reset`; where that is "
-                      f"refused, reboot; see fabric-state; if it comes back, {_NUMBER}")
+                      f"refused, reboot; see fabric-state; if the error comes back, {_NUMBER}")
 _OTHER = Remedy.typed(f"see what Fabric Manager says: `journalctl -u nvidia-fabricmanager`; {_NUMBER}")
 
 

@@ -33,6 +33,10 @@ _MEANINGS = {"pt": "passthrough (group type identity)", "translated": "translate
           "off": "no IOMMU group"}
 _BOOT = {"pt": "iommu=pt", "off": "iommu=off"}
 
+_IS_OFF = Remedy('it is good enough for peer-to-peer: state box_spec.iommu: "off" if it is meant so; else switch the '
+                 "IOMMU on in the BIOS (AMD-Vi, VT-d), and take iommu=off and amd_iommu=off off the command line",
+                 place=Place.INVENTORY)
+
 
 def judge(case: Case) -> Iterator[Finding]:
     groups = case.host.iommu
@@ -87,7 +91,7 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     if (wanted, mode) == ("pt", "off"):
         return Finding(_ID, "iommu-off", subject, "warn", "effective", "no IOMMU is at work (off in BIOS or on the "
                        f"command line); DMA is untranslated all the same, at {subject}", kind, _MEANINGS[wanted],
-                       evidence)
+                       evidence, _IS_OFF)
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
                    evidence,
                    _fix(case, _BOOT.get(wanted)))

@@ -90,15 +90,23 @@ _LOOKS: dict[str, Callable[[Gpu, Sequence[Gpu]], _Judged | None]] = {"link-width
 
 
 def from_smi(case: Case, check: str) -> list[Finding]:
-    """Return a finding for each GPU of which the text shows something. Empty where the PCI tree is known, and for
+    """Return a finding for each GPU, where the text shows something of one. Empty where the PCI tree is known, and for
     checks of neither width nor speed."""
     nvml, topology, look = case.snapshot.nvml.value, case.snapshot.topology, _LOOKS.get(check)
     if topology.accelerators.value is not None or nvml is None or look is None:
         return []
     findings = []
-    for gpu in nvml.gpus:
-        judged = look(gpu, _equals(nvml.gpus, gpu))
-        if judged is not None:
+    told = [(gpu, look(gpu, _equals(nvml.gpus, gpu))) for gpu in nvml.gpus]
+    for gpu, judged in told if any(judged for _, judged in told) else ():
+        if judged is None:
+            # Beside GPUs that the text tells of, one of which it lost a line is not left out.
+            facts = [fact for fact in map(gpu.number, _VALUES[check]) if not fact.known]
+            findings.append(Finding(check, UNREAD, f"GPU{gpu.index} {gpu.bdf}", "unknown", "effective",
+                                    f"GPU{gpu.index} {gpu.bdf}: its own link is not known: "
+                                    f"{facts[0].why() if facts else 'no number of lanes or generation'}",
+                                    evidence=(f"NVML {gpu.bdf}",),
+                                    absence=facts[0].absence if facts else Absence.NOT_UNDERSTOOD))
+        else:
             code, outcome, text, observed, expected, fix = judged
             findings.append(Finding(check, code, f"GPU{gpu.index} {gpu.bdf}", outcome, "effective",
                                     f"GPU{gpu.index} {gpu.bdf}: {text}", observed, expected,

@@ -36,7 +36,7 @@ _GUESSED = ("CNS", "TNS", "NS")
 _BY_MODEL = ("CNS", "GNS")
 #: Of these a switch, a slot or a setting mends the reason, but not on a board that the driver refuses by its model.
 _OF_OTHER_MODELS = ("CNS", "TNS", "DR")
-_MODEL_FIRST = ("first find out the model of both boards (`nvidia-smi -L`): on GeForce neither a switch, a slot nor a "
+_MODEL_FIRST = ("first find out the model of the boards (`nvidia-smi -L`): on GeForce neither a switch, a slot nor a "
                 "setting helps, as NVIDIA's own driver refuses peer-to-peer there. On other boards: ")
 _REFUSED = ("NVIDIA's own driver refuses peer-to-peer on this GPU model, below any chipset",
             Remedy("plan with copies through host memory or with boards that support it; or run an open kernel module "

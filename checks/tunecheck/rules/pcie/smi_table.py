@@ -29,29 +29,44 @@ from .p2p_letters import (
     tell_which,
 )
 
-__all__ = ["COSTS", "absent_table", "by_word", "letters", "relations", "unasked", "undeclared"]
+__all__ = ["absent_table", "by_word", "costs", "letters", "relations", "unasked", "undeclared"]
 
 #: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
-#: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17); NCCL's choice: src/graph/paths.cc of NCCL.
-COSTS = {
+#: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17).
+_WAYS = {
     "PIX": "below one PCIe switch. If ACS redirect is off, which this table does not show, the traffic does not reach "
            "the CPU (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)",
     "PXB": "through several PCIe switches. If ACS redirect is off, which this table does not show, the traffic does "
            "not reach the CPU (speed as PIX; a load takes 0.7 us)",
-    "PHB": "through the CPU's host bridge (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). NCCL copies through host "
-           "memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; only on AMD CPUs with two GPUs it uses P2P by itself",
-    "NODE": "through the CPU, between host bridges of one NUMA node (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us). "
-            "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set; only on AMD CPUs with two "
-            "GPUs it uses P2P by itself",
-    "SYS": "through both CPUs and the link between the sockets, which all such pairs share: the slowest way. NCCL "
-           "copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set",
+    "PHB": "through the CPU's host bridge (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us)",
+    "NODE": "through the CPU, between host bridges of one NUMA node (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us)",
+    "SYS": "through both CPUs and the link between the sockets, which all such pairs share: the slowest way",
     "NV": "joined by that many NVLinks: PCIe does not carry their traffic",
     "": "not told: between two host bridges, of which NUMA nodes the text says nothing (NODE or SYS), or below none",
 }
+#: What NCCL does there (src/graph/paths.cc of NCCL).
+_NCCL_COPIES = "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set"
+_NCCL_ON_AMD = f"{_NCCL_COPIES}; only on AMD CPUs with two GPUs it uses P2P by itself"
+_BY_NCCL = {"PHB": _NCCL_ON_AMD, "NODE": _NCCL_ON_AMD, "SYS": _NCCL_COPIES}
+_BY_DRIVER = "NVIDIA's own driver refuses peer-to-peer on these boards: CUDA and NCCL copy through host memory (SHM)"
 _SHOWN = 6
 _BY_CPU = ("PHB", "NODE", "SYS")
 _AGAIN = Remedy.typed("on the box run `nvidia-smi topo -m`, and give all that it prints, as it is: a table that was "
                       "cut, or copied out of a web page or a chat and has lost its tabs, cannot be read")
+
+
+def costs(case: Case) -> dict[str, str]:
+    """Return what each relation means and costs on these boards, the closest first, "" where it is not told."""
+    if _refused(case):
+        # No place is any closer to them, and no setting of NCCL: what other boards would have there is not theirs.
+        return {word: way.partition(" (")[0] + (f". {_BY_DRIVER}" if word in _BY_CPU else "")
+                for word, way in _WAYS.items()}
+    return {word: f"{way}. {_BY_NCCL[word]}" if word in _BY_NCCL else way for word, way in _WAYS.items()}
+
+
+def _refused(case: Case) -> bool | None:
+    """Whether NVIDIA's own driver refuses peer-to-peer between these boards; None where their model is not known."""
+    return peers_refused(case, given_names(case.snapshot), gpu_count(case))
 
 
 def absent_table(case: Case) -> bool:
@@ -119,7 +134,7 @@ def relations(case: Case, check: str) -> Iterator[Finding]:
     if not far:
         (code, why), outcome = unasked(case), "skip"
         text = f"found in {table.source}: {seen}"
-        text = f"{text}; {COSTS['']}" if "" in words else f"{why}; {text}"
+        text = f"{text}; {costs(case)['']}" if "" in words else f"{why}; {text}"
         if "" in words:
             code, outcome = "relation-unknown", "unknown"
         yield Finding(check, code, "pairs", outcome, "effective", text, seen, "", (table.source,))
@@ -132,15 +147,16 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
     their GPUs. The tree of a virtual machine is made up, so neither it nor a table made of it tells of a slow way."""
     if case.frozen is not None or case.guest:
         return
-    total = sum(map(len, words.values()))
+    total, cost = sum(map(len, words.values())), costs(case)
+    expected = "boards that the driver lets reach each other" if _refused(case) else \
+        "PIX, PXB or NVLink between GPUs that work on one model"
     for word, pairs in words.items():
         if word in _BY_CPU:
             every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
             code = "across-sockets" if word == "SYS" else "through-cpu"
             yield Finding(check, code, _names(pairs), "warn", "effective",
-                          f"{every} {word}{where} ({_names(pairs)}); {word} is {COSTS[word]}", word,
-                          "PIX, PXB or NVLink between GPUs that work on one model", (source,),
-                          _advice(case, gpus, words))
+                          f"{every} {word}{where} ({_names(pairs)}); {word} is {cost[word]}", word,
+                          expected, (source,), _advice(case, gpus, words))
 
 
 def unasked(case: Case, nvlink: bool = False) -> tuple[str, str]:
@@ -161,7 +177,7 @@ def _advice(case: Case, gpus: int, words: Mapping[str, list[tuple[int, int]]]) -
     """Return advice which GPUs are close: the tensor-parallel ranks of one model belong there. A switch helps only
     boards that the driver lets reach each other."""
     linked = any(word.startswith("NV") for word in words)
-    refused = False if linked else peers_refused(case, given_names(case.snapshot), gpu_count(case))
+    refused = False if linked else _refused(case)
     if refused:
         return NO_SWITCH_HELPS
     advice = _closer(gpus, words)

@@ -14,8 +14,8 @@ from ...spec.frozen import declared_tokens
 from ..context import Case
 from .loader_edit import place, sources, taken
 
-__all__ = ["add", "commit", "keep", "lacking", "leave", "remove", "rivals", "runs", "taken_off", "without_effect",
-           "written"]
+__all__ = ["add", "commit", "keep", "lacking", "leave", "leave_unset", "remove", "rivals", "runs", "taken_off",
+           "without_effect", "written"]
 
 
 def lacking(case: Case) -> list[str]:
@@ -79,6 +79,12 @@ def leave(word: str) -> Remedy:
     """Return the one answer of every check about a word that no kernel takes and that profiles set all the same
     (INEFFECTIVE)."""
     return Remedy(f"leave {word} as found: the word does no harm, and tunecheck's own profiles set it")
+
+
+def leave_unset(word: str) -> Remedy:
+    """Return the same of such a word that is declared and does not run."""
+    return Remedy(f"nothing has to be done: {word} is not on the running command line, and would change nothing there; "
+                  f"to be told no more, take {word} out of box_spec.kernel.cmdline")
 
 
 def remove(case: Case, words: Sequence[str]) -> Remedy:
