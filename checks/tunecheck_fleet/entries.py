@@ -12,6 +12,7 @@ from tunecheck.util.at_first_use import dataclass
 from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
+from .events.later import of_lost
 from .fixes import Fix, Step, has_play, said, together
 from .fleet_report import Cause
 
@@ -32,6 +33,14 @@ class Entry:
     def mended(self) -> bool:
         """Whether the change of what leads is what the specification asks for: nothing is to be put back."""
         return as_asked(self.lead)
+
+    @property
+    def one_audit(self) -> bool:
+        """Whether all of it came in the audit of what leads, on each of its hosts."""
+        came = {host: wave.since.seen for wave in self.lead.all_waves if wave.since for host in wave.hosts}
+        return self.lead.state == "resolved" or all(
+            wave.since is None or all(came.get(host, 0) >= wave.since.seen for host in wave.hosts)
+            for cause in self.more for wave in cause.all_waves)
 
 
 def as_asked(cause: Cause) -> bool:
@@ -63,16 +72,37 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     names: dict[int, str] = {}
     # Mostly the same causes meet on many hosts.
     folded: dict[tuple[bool, tuple[int, ...]], list[tuple[int, int, str]]] = {}
-    for key, members in together.items():
-        if len(members) > 1:
-            host, first = key[0], key not in seen_before
-            same = first, tuple(members)
-            if same not in folded:
-                folded[same] = list(_folded(ranked, members, first))
-            for follower, lead, what in folded[same]:
-                follows.setdefault(follower, {})[host] = lead
-                names.setdefault(lead, what)    # by the first of several rules
+    lost: dict[tuple[str, str], tuple[int, list[Cause]]] = {}      # (host, sort): what leads, and all that is in it
+    for key in sorted(together, key=lambda key: key[1]):
+        host, _, sort = key
+        members, first = together[key], key not in seen_before
+        lead, gone = lost.get((host, sort), (None, []))
+        if lead is not None:
+            late = of_lost(gone, [ranked[index] for index in members])
+            for index in (index for index, its in zip(members, late, strict=True) if its):
+                follows.setdefault(index, {})[host] = lead
+                names.setdefault(lead, LOST)
+            members = [index for index, its in zip(members, late, strict=True) if not its]
+        same = first, tuple(members)
+        if same not in folded:
+            folded[same] = list(_folded(ranked, members, first)) if len(members) > 1 else []
+        for follower, leader, what in folded[same]:
+            follows.setdefault(follower, {})[host] = leader
+            names.setdefault(leader, what)    # by the first of several rules
+        if found := _lost(ranked, members, folded[same]):
+            lost[host, sort] = found
     return _listed(ranked, follows, names)
+
+
+def _lost(ranked: Sequence[Cause], members: Sequence[int],
+          folded: Sequence[tuple[int, int, str]]) -> tuple[int, list[Cause]] | None:
+    """What leads of those that tell of lost GPUs, and all of them; None: no GPU is lost."""
+    lead = next((lead for _, lead, what in folded if what == LOST), None)
+    if lead is None:
+        lead = next((index for index in members if _gpus_alone(ranked[index]) == LOST), None)
+    if lead is None:
+        return None
+    return lead, [ranked[lead], *(ranked[index] for index, its, what in folded if its == lead and what == LOST)]
 
 
 def each_cause(causes: Iterable[Cause]) -> list[Entry]:
