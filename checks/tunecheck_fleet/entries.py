@@ -14,9 +14,10 @@ from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
 from .events.later import of_lost
 from .fixes import Fix, Step, has_play, said, together
-from .fleet_report import Cause
+from .fleet_report import Cause, FleetReport
 
-__all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "whole"]
+__all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "shown",
+           "whole"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,27 @@ def each_cause(causes: Iterable[Cause]) -> list[Entry]:
     """Every cause, what leads before all that is in its entry."""
     return [each for entry in entries(causes) for each in (entry, *(
         Entry(cause, part_of=entry) for cause in entry.more))]
+
+
+def shown(report: FleetReport, each: bool = False) -> list[Entry]:
+    """The entries of a report; with ``each`` every cause. A cause whose entry is led by one that this report does not
+    show is a part of that entry all the same."""
+    found = each_cause(report.causes) if each else entries(report.causes)
+    if not report.beside:
+        return found
+    parts = {(*key, host): each.part_of for each in each_cause(report.beside) if each.part_of is not None
+             for key in (_named(each.lead),) for host in each.lead.hosts}
+    return [replace(each, part_of=_around(each.lead, parts) or each.part_of) for each in found]
+
+
+def _named(cause: Cause) -> tuple[str, bool]:
+    return cause.id, cause.state == "resolved"
+
+
+def _around(cause: Cause, parts: Mapping[tuple[str, bool, str], Entry]) -> Entry | None:
+    """The entry that it is in on all of its hosts; None where it stands for itself on one, or is in several."""
+    around = [parts.get((*_named(cause), host)) for host in cause.hosts]
+    return around[0] if around and all(each is around[0] for each in around) else None
 
 
 def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],

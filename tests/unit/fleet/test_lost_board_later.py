@@ -17,10 +17,13 @@ from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
-from tunecheck_fleet.entries import entries, only_counts
-from tunecheck_fleet.fleet_report import Cause
+from tunecheck_fleet.entries import Entry, entries, only_counts, shown
+from tunecheck_fleet.events.gpu_moves import BOARDS
+from tunecheck_fleet.fleet_report import Cause, FleetReport
+from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Answer
+from tunecheck_fleet.outputs.entry_words import needs, part_of
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store import open_store
 
@@ -55,6 +58,20 @@ def _box(*changes: Callable[[Machine], None], declared: bool) -> bytes:
     return packed(Stored(gather(machine.host(), spec.spec if spec else None, True), spec))
 
 
+def _asked_by_fact_it_says_the_same(found: FleetReport) -> None:
+    for host in (None, "h0"):
+        whole = focus(found, host, None)
+        words = {_key(each): (needs(each), part_of(each)) for each in shown(whole, each=True)}
+        for fact in {each.fact for each in whole.causes}:
+            for every in (False, True):
+                for each in shown(focus(found, host, fact), each=every):
+                    assert (needs(each), part_of(each)) == words.get(_key(each)), fact
+
+
+def _key(entry: Entry) -> tuple[str, str, tuple[str, ...], str]:
+    return entry.lead.id, entry.lead.state, entry.lead.hosts, entry.lead.subject
+
+
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("count", [1, 6])
 def test_a_reboot_after_a_lost_gpu_is_no_news(tmp_path: Path, declared: bool, count: int) -> None:
@@ -68,11 +85,14 @@ def test_a_reboot_after_a_lost_gpu_is_no_news(tmp_path: Path, declared: bool, co
             head = store.begin("inventory", [(f"h{number}", "g") for number in range(count)])
             for number in range(count):
                 told = seen(Answer(f"h{number}", "g", "ok", content if not number else well))
-                store.put(head.id, replace(told, key=f"key {number}", problems=tuple(
+                store.put(head.id, replace(told, key=f"key {number}", known={**told.known, **{
+                    name: [f"{number} {each}" for each in told.known[name]]
+                    for name in BOARDS if name in told.known}}, problems=tuple(
                     each for each in told.problems if each.check != "cdi-spec")))      # as of the fake machine
             store.finish(head.id)
             found = report(store, head.id, JudgeOptions(now=store.clock()))
             assert not told_twice(found)
+            _asked_by_fact_it_says_the_same(found)
             ids.append([each for each in entries(found.causes) if each.lead.drifts and each.lead.hosts == ("h0",)])
         assert answers_alike(store) == count
     first, lost, gone, later = ids
