@@ -81,6 +81,14 @@ def test_what_differs_from_the_others_is_not_told_again_as_a_change(check: str, 
         assert len([each for each in _of(found, fact) if "h1" in each.hosts]) == 1 and not told_twice(found)
 
 
+@pytest.mark.parametrize(("check", "fact"), _JUDGING, ids=str)
+def test_a_check_that_does_not_know_has_put_nothing_right(check: str, fact: str) -> None:
+    for outcome, told in (("unknown", 1), ("warn", 0)):
+        known = _found(check, fact, outcome, seen=4)     # type: ignore[arg-type]
+        over = replace(known, mended=frozenset({("h1", check, "word", 4)}))
+        assert len(_of(judge(over, JudgeOptions())[0], fact)) == told, outcome
+
+
 # -- night by night, out of a history ---------------------------------------------------------------------------------
 
 @pytest.fixture(name="store")
