@@ -12,10 +12,12 @@ from tunecheck.util.at_first_use import dataclass
 from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
+from .events.later import of_lost
 from .fixes import Fix, Step, has_play, said, together
-from .fleet_report import Cause
+from .fleet_report import Cause, FleetReport
 
-__all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "whole"]
+__all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "shown",
+           "whole"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,14 @@ class Entry:
     def mended(self) -> bool:
         """Whether the change of what leads is what the specification asks for: nothing is to be put back."""
         return as_asked(self.lead)
+
+    @property
+    def one_audit(self) -> bool:
+        """Whether all of it came in the audit of what leads, on each of its hosts."""
+        came = {host: wave.since.seen for wave in self.lead.all_waves if wave.since for host in wave.hosts}
+        return self.lead.state == "resolved" or all(
+            wave.since is None or all(came.get(host, 0) >= wave.since.seen for host in wave.hosts)
+            for cause in self.more for wave in cause.all_waves)
 
 
 def as_asked(cause: Cause) -> bool:
@@ -63,22 +73,64 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     names: dict[int, str] = {}
     # Mostly the same causes meet on many hosts.
     folded: dict[tuple[bool, tuple[int, ...]], list[tuple[int, int, str]]] = {}
-    for key, members in together.items():
-        if len(members) > 1:
-            host, first = key[0], key not in seen_before
-            same = first, tuple(members)
-            if same not in folded:
-                folded[same] = list(_folded(ranked, members, first))
-            for follower, lead, what in folded[same]:
-                follows.setdefault(follower, {})[host] = lead
-                names.setdefault(lead, what)    # by the first of several rules
+    lost: dict[tuple[str, str], tuple[int, list[Cause]]] = {}      # (host, sort): what leads, and all that is in it
+    for key in sorted(together, key=lambda key: key[1]):
+        host, _, sort = key
+        members, first = together[key], key not in seen_before
+        lead, gone = lost.get((host, sort), (None, []))
+        if lead is not None:
+            late = of_lost(gone, [ranked[index] for index in members])
+            for index in (index for index, its in zip(members, late, strict=True) if its):
+                follows.setdefault(index, {})[host] = lead
+                names.setdefault(lead, LOST)
+            members = [index for index, its in zip(members, late, strict=True) if not its]
+        same = first, tuple(members)
+        if same not in folded:
+            folded[same] = list(_folded(ranked, members, first)) if len(members) > 1 else []
+        for follower, leader, what in folded[same]:
+            follows.setdefault(follower, {})[host] = leader
+            names.setdefault(leader, what)    # by the first of several rules
+        if found := _lost(ranked, members, folded[same]):
+            lost[host, sort] = found
     return _listed(ranked, follows, names)
+
+
+def _lost(ranked: Sequence[Cause], members: Sequence[int],
+          folded: Sequence[tuple[int, int, str]]) -> tuple[int, list[Cause]] | None:
+    """What leads of those that tell of lost GPUs, and all of them; None: no GPU is lost."""
+    lead = next((lead for _, lead, what in folded if what == LOST), None)
+    if lead is None:
+        lead = next((index for index in members if _gpus_alone(ranked[index]) == LOST), None)
+    if lead is None:
+        return None
+    return lead, [ranked[lead], *(ranked[index] for index, its, what in folded if its == lead and what == LOST)]
 
 
 def each_cause(causes: Iterable[Cause]) -> list[Entry]:
     """Every cause, what leads before all that is in its entry."""
     return [each for entry in entries(causes) for each in (entry, *(
         Entry(cause, part_of=entry) for cause in entry.more))]
+
+
+def shown(report: FleetReport, each: bool = False) -> list[Entry]:
+    """The entries of a report; with ``each`` every cause. A cause whose entry is led by one that this report does not
+    show is a part of that entry all the same."""
+    found = each_cause(report.causes) if each else entries(report.causes)
+    if not report.beside:
+        return found
+    parts = {(*key, host): each.part_of for each in each_cause(report.beside) if each.part_of is not None
+             for key in (_named(each.lead),) for host in each.lead.hosts}
+    return [replace(each, part_of=_around(each.lead, parts) or each.part_of) for each in found]
+
+
+def _named(cause: Cause) -> tuple[str, bool]:
+    return cause.id, cause.state == "resolved"
+
+
+def _around(cause: Cause, parts: Mapping[tuple[str, bool, str], Entry]) -> Entry | None:
+    """The entry that it is in on all of its hosts; None where it stands for itself on one, or is in several."""
+    around = [parts.get((*_named(cause), host)) for host in cause.hosts]
+    return around[0] if around and all(each is around[0] for each in around) else None
 
 
 def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],

@@ -269,8 +269,9 @@ class FleetReport:
     that answered), oldest first. ``notes``: one line each (re-baselined, versions differ, a waiver that matched
     nothing, a fact that looks volatile). ``judged``: every (group, fact or check) that was held against something,
     with or without a cause: what JUnit shows as passed. ``baseline``: as in JudgeOptions. ``fact``: the only fact,
-    family or check that this report is about; else empty. ``over_audits``: it is about all audits since ``previous``,
-    so that it counts what came and went between them, and what the audit itself has from before."""
+    family or check that this report is about; else empty. ``beside``: with it, all causes of the report that this is a
+    part of: a cause may be in the entry of one that is not shown. ``over_audits``: it is about all audits since
+    ``previous``, so that it counts what came and went between them, and what the audit itself has from before."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -283,6 +284,7 @@ class FleetReport:
     baseline: str = "previous"
     fact: str = ""
     over_audits: bool = False
+    beside: tuple[Cause, ...] = ()
 
     @property
     def open(self) -> tuple[Cause, ...]:

@@ -27,7 +27,7 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
         causes = tuple(each for each in report.causes
                        if _is(each.fact, fact) or about(each.fact, each.subject, fact))
         blind = not_judged(fact, report.hosts, causes) if fact in BY_ID else ()
-        report = replace(report, causes=(*causes, *blind),
+        report = replace(report, causes=(*causes, *blind), beside=report.beside or report.causes,
                          splits=tuple(each for each in report.splits if _is(each.fact, fact)),
                          judged=tuple(each for each in report.judged if _is(each[1], fact)),
                          hosts=tuple(_of(row, fact) for row in report.hosts), fact=fact,

@@ -16,7 +16,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from .gpu_moves import BOARDS, COUNTED
 
-__all__ = ["ADDED", "FOLDS", "LOST", "REPLACED", "SOURCES", "Fold", "Source"]
+__all__ = ["ADDED", "FOLDS", "LOST", "OF_LOST", "REPLACED", "SOURCES", "Fold", "Source"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ _MISSING = ("accelerator-count", "gpu-fallen-off", "gpu-ghost", "gpu-recovery", 
             "cdi.*", "cdi-*", "gpu.recovery_action", *BOARDS, "xid", "aer-events", "uplink-*")
 #: Of ports and pairs more go with a GPU than one.
 _OF_PORTS = ("pcie.*", "p2p.*", "acs.*", "iommu.mode", "gpu.nvlinks")
+#: What has members fewer with a GPU, also in a later audit than the one that lost it.
+OF_LOST = ("gpu.*", *COUNTED, *_MISSING, *_OF_PORTS)
 #: What a board brings with it.
 _OF_BOARDS = (*COUNTED, "gpu.vbios", "gpu.power_*", "gpu.clock_*", "gpu.temperature_*", "gpu.memory", "gpu.bar1",
               "gpu.link_gen_board")

@@ -15,8 +15,8 @@ from tunecheck.util.at_first_use import dataclass
 from ..fleet_report import Cause
 from ..model import Problem
 
-__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_moves", "grew", "missing_places",
-           "replaced", "untold_of_lost"]
+__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_counts", "gpu_moves", "grew",
+           "missing_places", "replaced", "says_how_many", "untold_of_lost"]
 
 #: Facts that name each board, and what such a name is; a serial number is on the board itself, so it comes first.
 BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
@@ -49,7 +49,7 @@ class GpuMoves:
 def gpu_moves(causes: Collection[Cause]) -> GpuMoves:
     """What causes that happened together say of GPUs."""
     told = {cause.fact: cause for cause in causes if cause.fact in COUNTED}
-    counts = next((pair for fact in COUNTED if fact in told and (pair := _counts(told[fact]))[0] != pair[1]),
+    counts = next((pair for fact in COUNTED if fact in told and (pair := gpu_counts(told[fact]))[0] != pair[1]),
                   (None, None))
     named = next((fact for fact in BOARDS if fact in told and any(_named(told[fact]))), "")
     gone: dict[str, tuple[str, ...]] = {}
@@ -79,6 +79,11 @@ def _places(subject: str) -> list[str]:
     return [place for place in subject.split(", ") if ":" in place]
 
 
+def says_how_many(cause: Cause) -> bool:
+    """Whether a check fails because GPUs are missing, and names none of them."""
+    return (cause.fact, cause.outcome) == ("accelerator-count", "fail") and (cause.fact, cause.code) not in _MISSING
+
+
 def untold_of_lost(cause: Cause) -> bool:
     """Whether a check, whichever it is, cannot tell this because a board does not answer, or is not listed."""
     return cause.outcome == "unknown" and (cause.absence == Absence.LOST.value or cause.code in _NOT_LISTED)
@@ -86,14 +91,17 @@ def untold_of_lost(cause: Cause) -> bool:
 
 def fewer(cause: Cause) -> int:
     """How many GPUs fewer a fact of COUNTED tells; negative: more."""
-    before, now = _counts(cause) if cause.fact in COUNTED else (0, 0)
+    before, now = gpu_counts(cause) if cause.fact in COUNTED else (0, 0)
     return (before or 0) - (now or 0)
 
 
-def fewer_alone(cause: Cause) -> int:
+def fewer_alone(cause: Cause, numbers: tuple[int, int] | None = None) -> int:
     """How many members fewer the value counts than the one before, and nothing else ({x:8} -> {x:7}); negative: more;
-    0: it is another change, or its members are no numbers of anything. Of what is over, as it was."""
+    0: it is another change, or its members are no numbers of anything. Of what is over, as it was. ``numbers``: only
+    of what counted so many before, and counts so many now."""
     before, value = _sides(cause)
+    if numbers is not None and tuple(sum((_members(each) or {}).values()) for each in (before, value)) != numbers:
+        return 0
     return _fewer_by(before, value) or (-_fewer_by(value, before) if before is not None else 0)
 
 
@@ -115,7 +123,8 @@ def _sides(cause: Cause) -> tuple[Any, Any]:
     return (cause.value, cause.before) if over else (cause.before, cause.value)
 
 
-def _counts(cause: Cause) -> tuple[int | None, int | None]:
+def gpu_counts(cause: Cause) -> tuple[int | None, int | None]:
+    """How many GPUs a fact of COUNTED counts, or names, before and since; None where it does not say so."""
     first, last = _sides(cause)
     before, value = (_members(each, lists=cause.fact in BOARDS) for each in (first, last))
     if not before or value is None or first is None:

@@ -74,8 +74,11 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     joined = Counter((move.group, hosts[move.host].cohort, move.fact, canon(move.value)) for move in view.unapproved
                      if move.host in hosts)
     over: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    untold = {(host.host, problem.check) for host in view.hosts for problem in host.problems
+              if problem.outcome == "unknown"}
     for host, check, subject, audit in view.mended:
-        over.setdefault((host, audit), []).append((check, subject))
+        if (host, check) not in untold:     # a check that does not know has not seen that anything was put right
+            over.setdefault((host, audit), []).append((check, subject))
     rows = []
     for move in view.unapproved:
         where = hosts.get(move.host)

@@ -103,7 +103,10 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     outliers, voted = majority(view, moves, found, rolled, ruled, skip, options)
     # Where only the previous audit is asked for, the majority has not said anything yet.
     done = settled | voted if options.judges("majority") and options.judges("previous") else settled
-    changed = previous(view, moves, found, rolled, done, skip, another, unsaid)
+    # What differs from the others is told as that, also where a check that stays open says nothing of the change.
+    told = done - settled
+    changed = previous(view, moves, found, rolled, done, skip, another,
+                       {each: check for each, check in unsaid.items() if each not in told})
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))

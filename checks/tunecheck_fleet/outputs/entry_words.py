@@ -160,9 +160,10 @@ def more(finding: Entry, listed: bool = False) -> str:
     of it stands below."""
     # What happened to GPUs is the title.
     what = "" if gpus_of(finding) is not None else f": {happened(finding)}"
-    count = plural(len(finding.more), "more fact")
+    when = "the same audit" if finding.one_audit else "the same audit and of later ones"
+    count = f"{plural(len(finding.more), 'more fact')} of {when}{what}"
     if listed:
-        return f"{count} of the same audit{what}, below"
+        return f"{count}, below"
     failing = list(dict.fromkeys(map(titled, _failing(finding))))
     named = failing or list(dict.fromkeys(titled(each) for each in finding.more))
     few = len(named) == len(finding.more) and len(named) <= FEW
@@ -171,7 +172,7 @@ def more(finding: Entry, listed: bool = False) -> str:
     fail = sum(each.outcome == "fail" for each in finding.more)
     failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
     names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
-    return f"{count} of the same audit{what}{names}{'' if few else ' (-v lists them)'}"
+    return f"{count}{names}{'' if few else ' (-v lists them)'}"
 
 
 def besides(finding: Entry, most: int) -> str:

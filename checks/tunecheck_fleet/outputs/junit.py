@@ -22,7 +22,7 @@ from tunecheck.report.junit import legal
 from tunecheck.util.host_names import fold, natural
 from tunecheck.util.text import and_more
 
-from ..entries import Entry, each_cause
+from ..entries import Entry, shown
 from ..fleet_report import FleetReport, HostRow, Split
 from .counts import UNREAD
 from .entry_words import approving, fix, judgement, lead, needs, part_of, plural, says, silence, title
@@ -38,7 +38,7 @@ _NAMED = 2000
 def junit(report: FleetReport) -> str:
     """The whole file as text; ASCII, so that no reader can get its encoding wrong."""
     root = ElementTree.Element("testsuites", {"name": "tunecheck audit"})
-    found = each_cause(report.causes)
+    found = shown(report, each=True)
     started = datetime.datetime.fromtimestamp(report.audit.started, datetime.UTC)
     for group in groups(report):
         suite = ElementTree.SubElement(root, "testsuite", {

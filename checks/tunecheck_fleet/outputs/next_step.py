@@ -74,7 +74,12 @@ def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) 
         return f"where {first.id} ({first.fact}) is as you want it: {command}", [command]
     right = next((each for each in findings if each.mended and kind(each.lead) in OPEN[:3]), None)
     if right is None:
-        return "", []
+        # A part of an entry that is not shown: what is to be done about that is told where all of it is.
+        part = next((each for each in findings if each.part_of is not None and kind(each.lead) in OPEN[:3]), None)
+        if part is None:
+            return "", []
+        command = own_command("drift --host {host} -v", host=_worst(part.lead.hosts, report))
+        return command, [command]
     command = approving(right)
     return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
 

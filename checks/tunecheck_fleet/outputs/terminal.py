@@ -10,7 +10,7 @@ from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.host_names import fold
 from tunecheck.util.text import and_more, some
 
-from ..entries import Entry, each_cause, entries
+from ..entries import Entry, entries, shown
 from ..fleet_report import FleetReport, Since, Split
 from ..own_command import own_command
 from . import entry_words as words
@@ -57,7 +57,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     each."""
     now = time.time() if now is None else now
     # With -v every cause stands for itself, below the one that leads.
-    findings = each_cause(report.causes) if verbose else entries(report.causes)
+    findings = shown(report, each=verbose)
     many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
     changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)

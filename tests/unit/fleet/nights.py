@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.unit.facts.big import big_spec, eight_gpus
 from tests.unit.facts.trees import PCI, Machine, config, driver
+from tests.unit.fleet.same_answers import told_twice
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
@@ -357,6 +358,7 @@ def audited(store: Store, fleet: Fleet, clock: list[float],
         store.finish(head.id)
         found = report(store, head.id)
         _scored(score, fleet, night, found, numbers)
+        score.false += [f"night {night}: told twice: {each}" for each in told_twice(found)]
         if each is not None:
             each(night, found)
     return score

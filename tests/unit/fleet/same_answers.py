@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -16,7 +17,15 @@ from tunecheck_fleet.outputs.junit import junit
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.store.store import Store
 
-__all__ = ["answers_alike"]
+__all__ = ["answers_alike", "told_twice"]
+
+
+def told_twice(found: FleetReport) -> list[tuple[str, str, str]]:
+    """(id, host, fact) of what a report tells twice of one host. What is over may have the id of what is open: it came
+    back as something else."""
+    count = Counter((each.id, host, each.fact, each.state == "resolved") for each in found.causes for host in each.hosts
+                    if each.id)
+    return sorted(key[:3] for key, times in count.items() if times > 1)
 
 
 def answers_alike(store: Store, options: JudgeOptions | None = None, audit_id: int | None = None,
@@ -24,6 +33,7 @@ def answers_alike(store: Store, options: JudgeOptions | None = None, audit_id: i
     """How many hosts were compared: JSON, JUnit, what a terminal and a pipe show, and every exit code."""
     options = replace(options or JudgeOptions(), now=store.clock())
     whole, seen, count = report(store, audit_id, options), view(store, audit_id, options), 0
+    assert not told_twice(whole)
     for name in store.known_hosts() if names is None else names:
         wanted = replace(focus(judge(seen, options, name)[0], name, fact), judged=focus(whole, None, fact).judged)
         assert {(cause.id, cause.code) for cause in wanted.causes} == {

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 from tests.unit.fleet.rows import move, since, view
-from tests.unit.fleet.same_answers import answers_alike
+from tests.unit.fleet.same_answers import answers_alike, told_twice
 from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.rules.index import CHECKS
@@ -63,6 +63,30 @@ def test_a_finding_that_came_or_went_with_the_change_tells_it(check: str, fact: 
     more = Problem(check, "word ", "fail", "new", code="new")
     both = replace(known, hosts=(host._replace(problems=(*host.problems, more)),))
     assert not _of(judge(both, JudgeOptions())[0], fact)
+
+
+@pytest.mark.parametrize(("check", "fact"), _JUDGING, ids=str)
+@pytest.mark.parametrize("outcome", ["fail", "warn", "unknown"])
+@pytest.mark.parametrize("standing", [True, False])
+@pytest.mark.parametrize("seen", [5, 4])
+def test_what_differs_from_the_others_is_not_told_again_as_a_change(check: str, fact: str, outcome: _Outcome,
+                                                                    standing: bool, seen: int) -> None:
+    alone = _found(check, fact, outcome, seen=seen)
+    changed = view({"h1": {fact: "b"}} | {f"h{number}": {fact: "a"} for number in range(2, 10)},
+                   moves=alone.moves, unapproved=alone.unapproved, meta=alone.meta, began=alone.began,
+                   standing={"h1": frozenset(alone.began["h1"])} if standing else {})
+    changed = replace(changed, hosts=(*alone.hosts, *changed.hosts[1:]))
+    for about in (None, "h1"):
+        found = judge(changed, JudgeOptions(), about)[0]
+        assert len([each for each in _of(found, fact) if "h1" in each.hosts]) == 1 and not told_twice(found)
+
+
+@pytest.mark.parametrize(("check", "fact"), _JUDGING, ids=str)
+def test_a_check_that_does_not_know_has_put_nothing_right(check: str, fact: str) -> None:
+    for outcome, told in (("unknown", 1), ("warn", 0)):
+        known = _found(check, fact, outcome, seen=4)     # type: ignore[arg-type]
+        over = replace(known, mended=frozenset({("h1", check, "word", 4)}))
+        assert len(_of(judge(over, JudgeOptions())[0], fact)) == told, outcome
 
 
 # -- night by night, out of a history ---------------------------------------------------------------------------------
