@@ -124,7 +124,7 @@ def test_what_was_typed_is_not_asked_for_again(name: str, tmp_path: Path, progra
     seen = list[str]()
     while len(seen) < 12:
         case = Case(gather(load_import(str(box)), None, True))
-        step, commands, _ = _step(case, judge(case, "preflight"))
+        step, commands, *_ = _step(case, judge(case, "preflight"))
         asked = [each for each in GIVEN if step and commands[0].startswith(each)]
         if not asked or not _WRITES.search(commands[0]):
             break

@@ -29,7 +29,7 @@ def _report(*boards: tuple[str, ...]) -> str:
     ([_board(), _board(_H200, lanes="8x")], [("unknown", "")] * 2),
     ([_board(), _board(now="8x")], [("unknown", ""), ("fail", "x16")]),
     ([_board(), _board(lanes="8x", now="4x")], [("unknown", ""), ("fail", "x8")]),
-    ([_board(lanes="99x"), _board(lanes="8x")], [("unknown", "")]),
+    ([_board(lanes="99x"), _board(lanes="8x")], [("unknown", "")] * 2),
     ([_board("N/A"), _board("N/A", lanes="8x")], [("unknown", "")] * 2),
 ], ids=["one", "two", "all alike", "another model", "lost lanes", "lost of few", "senseless", "no name"])
 def test_lanes_of_equal_boards(tmp_path: Path, boards: list[tuple[str, ...]], found: list[tuple[str, str]]) -> None:

@@ -33,7 +33,7 @@ _MEANINGS = {"pt": "passthrough (group type identity)", "translated": "translate
           "off": "no IOMMU group"}
 _BOOT = {"pt": "iommu=pt", "off": "iommu=off"}
 
-_IS_OFF = Remedy('it is good enough for peer-to-peer: state box_spec.iommu: "off" if it is meant so; else switch the '
+_IS_OFF = Remedy('peer-to-peer works without an IOMMU: state box_spec.iommu: "off" if it is meant so; else switch the '
                  "IOMMU on in the BIOS (AMD-Vi, VT-d), and take iommu=off and amd_iommu=off off the command line",
                  place=Place.INVENTORY)
 
