@@ -108,6 +108,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                     subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):
             continue
+        # Nor has one that tells as little of it as before it said so.
+        if over.outcome == "unknown" and over.check in there.dark:
+            continue
         # The end of a list that was cut short is no subject.
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
