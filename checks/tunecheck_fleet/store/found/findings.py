@@ -85,9 +85,12 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
     begins: list[dict[str, Any]] = []
+    partly = {check for (check, _), (_, outcome, _, _) in held.items() if outcome == "unknown"}
     for name, outcome in now.items():
         if name not in held or (held[name][1] != outcome and outcome != "unknown"):
             heard = None if first else past.check(name[0])
+            if heard is not None and outcome == "unknown" and name[0] in partly:
+                heard = next(iter(past))        # which told what else it could not judge, and not this
             begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
                            else store.interned.finding(connection, name[0], named[name]), "from_audit": audit_id,
                            "outcome": outcome, "until_audit": None, "after_audit": heard.last if heard else None})
