@@ -98,7 +98,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                         problem.check, problem.subject) else []
                     steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
                     changed = [step for step in steps if step is not None and (
-                        problem.outcome != "unknown" or _came_with(view, host, keys, step))]
+                        problem.outcome != "unknown" or _read_since(view, host, keys, step))]
                     row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing, before)
                     rows.append(_came(row, changed))
     for over in view.resolved:
@@ -199,10 +199,10 @@ def _open_before(view: View, host: Host, keys: _Keys, move: Move) -> bool:
     return all((since := began.get(key)) is not None and since.seen < move.since.seen for key in keys)
 
 
-def _came_with(view: View, host: Host, keys: _Keys, move: Move) -> bool:
-    """Whether the value is of the audit since which something cannot be told: one that came earlier was read then."""
+def _read_since(view: View, host: Host, keys: _Keys, move: Move) -> bool:
+    """Whether the value came while something cannot be told, or with that: one of before is no part of it."""
     since = widest(view.began.get(host.host, {}).get(key) for key in keys)
-    return since is None or since.seen == move.since.seen
+    return since is None or since.seen <= move.since.seen
 
 
 def _keys(problem: Problem) -> _Keys:

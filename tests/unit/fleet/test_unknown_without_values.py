@@ -50,16 +50,3 @@ def test_the_change_came_earlier(store: Store, check: str, fact: str, partly: bo
     assert (cause.before, cause.value, cause.text) == (None, None, every.text)
     assert cause.since is not None and (cause.since.after, cause.since.seen) == (2, 3)
     assert [each for each in found.causes if (each.before, each.value) == ("a", "b")], "the change is told all the same"
-
-
-@pytest.mark.parametrize(("check", "fact"), _ONE)
-def test_the_change_came_later(store: Store, check: str, fact: str) -> None:
-    dark = Problem(check, "it", "unknown", "another source of it is not here", code="unread")
-    _night(store, {fact: "a"}, {})
-    _night(store, {fact: "a"}, {}, dark)
-    found = _night(store, {fact: "b"}, {}, dark)
-    cause, = (each for each in found.causes if each.fact == check)
-    assert (cause.before, cause.value) == (None, None)
-    assert [each for each in found.causes if (each.before, each.value) == ("a", "b")]
-
-
