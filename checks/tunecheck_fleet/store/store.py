@@ -19,7 +19,6 @@ from . import (
     decisions,
     history,
     hosts,
-    last_known,
     members,
     one_host,
     parquet,
@@ -31,8 +30,8 @@ from . import (
 from . import (
     write_host as put,
 )
-from .found import findings, judged_by, last_words, open_findings
-from .last_known import LastKnown
+from .found import findings, judged_by, last_known, last_words, open_findings
+from .found.last_known import LastKnown
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,

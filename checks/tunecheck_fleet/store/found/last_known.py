@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..model import subject_key
-from .audit_queries import ANSWERED
-from .hosts import find
-from .sanitize import plain
-from .schema import problem_span, snap
-from .spans import covered
-from .told import Told
+from ...model import subject_key
+from ..audit_queries import ANSWERED
+from ..hosts import find
+from ..sanitize import plain
+from ..schema import problem_span, snap
+from ..spans import covered
+from ..told import Told
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["LastKnown", "of_facts", "of_findings"]
 
