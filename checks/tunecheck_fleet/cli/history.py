@@ -13,8 +13,11 @@ from tunecheck.cli import completed
 from .shared_options import listed, stored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..outputs.rows import FoundRow
     from ..store import Store
+    from ..store.rows import ProblemSince
 
 __all__ = ["history"]
 
@@ -79,14 +82,23 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
         known = lookup.known_from(store, host)
         found = [] if fact is not None and not lookup.check(fact) else \
             _found(store, host, fact, everything or fact is not None, after)
+        dark = store.facts_last_known(host, {span.fact for span in spans if span.until is None and _told(span.fact)})
     rows: list[HistoryRow | FoundRow] = [
-        HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at) for span in spans]
+        HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at,
+                   *dark.get(span.fact, (None, None)) if span.until is None else ()) for span in spans]
     rows = [replace(row, since=row.since.known_from(known)) for row in (*rows, *found)]
     rows.sort(key=lambda row: row.since.seen)
     title = f"{host}{f'  {fact}' if fact else ''}, oldest first{f'; {never}' if never else ''}"
     show(title, list(rows), json_to, "history", lookup.no_values(fact or "", host, "nothing changed" + (
              "" if everything else " (--all shows what it had from the beginning)")),
          host=host, fact=fact, since=since)
+
+
+def _told(fact: str) -> bool:
+    """Whether the host itself tells it: how it answered, and what it is called, is ours to say."""
+    from .. import lookup
+
+    return fact not in lookup.PRESENCE
 
 
 def _found(store: Store, host: str, check: str | None, everything: bool, after: float | None) -> list[FoundRow]:
@@ -102,21 +114,30 @@ def _found(store: Store, host: str, check: str | None, everything: bool, after: 
     there = [*store.problems_resolved(None, None, [host]), *store.ended_with_machine(host),
              *store.problems_since(None, None, [host])]
     dark = _cannot_be_told(store, host)
-    return [FoundRow(row.check, row.subject, row.outcome, row.since, row.until,
-                     None if row.until is None else when.get(row.until),
-                     now="" if row.until is not None else "unknown" if (row.check, subject_key(row.subject)) in dark
-                     else row.outcome)
-            for row in there if check in (None, row.check) and (after is None or row.since.seen_at >= after)
+    untold = {(row.check, row.subject, row.outcome) for row in there if row.until is None and row.outcome != "unknown"
+              and dark((row.check, subject_key(row.subject)))}
+    known = store.findings_last_known(host, untold)
+
+    def of(row: ProblemSince) -> FoundRow:
+        name = row.check, row.subject, row.outcome
+        if row.until is not None:
+            return FoundRow(row.check, row.subject, row.outcome, row.since, row.until, when.get(row.until))
+        return FoundRow(*name, row.since, now="unknown" if name in untold else row.outcome,
+                        **known[name]._asdict() if name in untold else {})
+
+    return [of(row) for row in there if check in (None, row.check) and (after is None or row.since.seen_at >= after)
             and (everything or (row.outcome != "unknown" and row.since.seen > first))]
 
 
-def _cannot_be_told(store: Store, host: str) -> set[tuple[str, str]]:
-    """(check, key of the subject) of what is open on the host and cannot be told now, as `fleet` and `drift` have
-    it."""
+def _cannot_be_told(store: Store, host: str) -> Callable[[tuple[str, str]], bool]:
+    """Whether a (check, key of the subject) that is open on the host cannot be told now, as `fleet` and `drift` have
+    it: the check says so of it, or of something else and nothing of it."""
     from ..judge.view_parts import problems_of
     from ..which_audit import newest_with
 
     audit = store.audit(newest_with(store, host))
     rows = store.problems_since(audit.id, hosts=[host])
-    return {(problem.check, key) for state in store.hosts(audit.id, only=[host])
-            for problem in problems_of(state, audit, rows) if problem.outcome == "unknown" for key in problem.keys}
+    now = [problem for state in store.hosts(audit.id, only=[host]) for problem in problems_of(state, audit, rows)]
+    dark = {problem.check for problem in now if problem.outcome == "unknown"}
+    told = {(problem.check, key) for problem in now if problem.outcome != "unknown" for key in problem.keys}
+    return lambda name: name[0] in dark and name not in told

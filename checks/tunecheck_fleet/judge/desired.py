@@ -97,7 +97,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                     moving = judges if problem.outcome != "unknown" or judges_one(
                         problem.check, problem.subject) else []
                     steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
-                    changed = [step for step in steps if step is not None]
+                    changed = [step for step in steps if step is not None and (
+                        problem.outcome != "unknown" or _read_since(view, host, keys, step))]
                     row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing, before)
                     rows.append(_came(row, changed))
     for over in view.resolved:
@@ -107,6 +108,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                 problem.check == over.check and (
                     subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
                 for problem in there.problems):
+            continue
+        # Nor has one that tells as little of it as before it said so.
+        if over.outcome == "unknown" and over.check in there.dark:
             continue
         # The end of a list that was cut short is no subject.
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
@@ -193,6 +197,12 @@ def _open_before(view: View, host: Host, keys: _Keys, move: Move) -> bool:
     """Whether it was found of each of its subjects before the change came: then it is no news that it is."""
     began = view.began.get(host.host, {})
     return all((since := began.get(key)) is not None and since.seen < move.since.seen for key in keys)
+
+
+def _read_since(view: View, host: Host, keys: _Keys, move: Move) -> bool:
+    """Whether the value came while something cannot be told, or with that: one of before is no part of it."""
+    since = widest(view.began.get(host.host, {}).get(key) for key in keys)
+    return since is None or since.seen <= move.since.seen
 
 
 def _keys(problem: Problem) -> _Keys:

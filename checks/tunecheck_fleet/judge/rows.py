@@ -46,6 +46,11 @@ def cannot_be_told(why: str, was: str) -> str:
     return f"{_NOT_NOW}{why}" + (f"; it was {was} when it last could" if was != "unknown" else "")
 
 
+def _last_known(why: str) -> str:
+    """The same of a value that is told as it was read last."""
+    return f"{_NOT_NOW}{why}; it was so when it last could"
+
+
 @lru_cache(4096)
 def plain(text: str) -> str:
     """The text without what differs between boxes in the same state."""
@@ -110,6 +115,8 @@ class Row(NamedTuple):
     about: str = ""
     #: Of a host that is silent: the audit that heard it last, and when.
     heard: tuple[int, float] | None = None
+    #: Why the value cannot be read now, where it is the one last known.
+    unread: str = ""
     #: As in Cause.
     was: str = ""
     #: Of a value that is what it was before: since when it had been another one.
@@ -206,6 +213,9 @@ def _cause(pile: list[Row], name: str) -> Cause:
         text = OVER
     else:
         text += _not_of_all(text, told, {row.host for row in told})
+    unread = {row.host for row in pile if row.unread}
+    if unread == set(hosts):
+        text += f"{'; ' if text else ''}{_last_known(first.unread)}"
     waves = _waves(pile)
     states = {wave.state for wave in waves}
     if len(befores) > 1 and first.authority in ("previous", "majority"):
@@ -229,7 +239,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
         asked=tuple(sorted({row.host for row in pile if row.asked})),
-        untold=tuple(sorted({row.host for row in dark})),
+        untold=tuple(sorted({row.host for row in dark} | (unread if unread < set(hosts) else set()))),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
         opened={row.host: row.opened for row in pile if row.state == "resolved" and row.opened is not None},
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))

@@ -36,7 +36,7 @@ class Host(NamedTuple):
     hardware of those it is compared with, where that is not its own (it lost a GPU). ``waits``: the audit that asks it
     is still running. ``unasked``: checks that no specification asks for; ``skipped``: all that do not apply, with the
     code of the skip; ``dark``: those that could not look, with why and what to do. ``first``: the audit since which the
-    host is known; 0: nobody knows."""
+    host is known; 0: nobody knows. ``reported``: what is known of families that are ``unknown``."""
 
     host: str
     group: str
@@ -58,6 +58,7 @@ class Host(NamedTuple):
     first: int = 0
     skipped: Mapping[str, str] = _NONE
     dark: Mapping[str, tuple[str, str]] = _NO_REASON
+    reported: frozenset[str] = frozenset()
 
     @property
     def cohort(self) -> str:

@@ -87,7 +87,8 @@ def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
     return Host(state.host, state.group, state.hardware, state.status, state.reason,
                 state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
                 problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit,
-                skipped=state.skipped, dark={**dict.fromkeys(state.untold, ("", "")), **state.dark})
+                skipped=state.skipped, reported=state.reported,
+                dark={**dict.fromkeys(state.untold, ("", "")), **state.dark})
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:

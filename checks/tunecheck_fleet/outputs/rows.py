@@ -65,7 +65,9 @@ class DriftRow:
 @dataclass(frozen=True)
 class HistoryRow:
     """A value that a fact of a box had: since when, and, of an earlier one, the audit that no longer saw it. The fact
-    host.incident is an event: its value has a time of its own (model.Incident), and since is when it was told."""
+    host.incident is an event: its value has a time of its own (model.Incident), and since is when it was told. Of a
+    value that cannot be told now: the newest audit that told it (``known``), and since which it cannot be told
+    (``dark``)."""
 
     fact: str
     value: Any
@@ -73,13 +75,15 @@ class HistoryRow:
     before: Any = None
     gone: int | None = None
     gone_at: float | None = None
+    known: int | None = None
+    dark: int | None = None
 
 
 @dataclass(frozen=True)
 class FoundRow:
     """What a check found on a box (``outcome``: fail, warn or unknown) since when, and, where it finds it no more, the
     first audit of that. ``now``: of what is open how the newest audit tells it, unknown where it cannot be told any
-    more. ``fact`` is the check, as in causes."""
+    more; ``known`` and ``dark`` as in HistoryRow. ``fact`` is the check, as in causes."""
 
     fact: str
     subject: str
@@ -88,6 +92,8 @@ class FoundRow:
     gone: int | None = None
     gone_at: float | None = None
     now: str = ""
+    known: int | None = None
+    dark: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,9 +130,7 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
                 f"check {row.fact} {row.subject}: {row.now or row.outcome}"
-            dark = isinstance(row, FoundRow) and row.now not in ("", row.outcome)
-            still = f", {row.outcome} when it was told last" if isinstance(row, FoundRow) and dark else ", still so"
-            lines += entry("", [f"since {_since(row, now)}{until if row.gone is not None else still}"],
+            lines += entry("", [f"since {_since(row, now)}{until if row.gone is not None else _still(row)}"],
                            style, first)
         else:
             lines += entry("", [f"since {interval(row.since, now)}", _by(row)], style,
@@ -167,6 +171,16 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
         when = f" ({ago(row.last_ok_at, now)})" if row.last_ok_at is not None else ""
         parts.append(f"last answered in #{row.last_ok}{when}" if ever else "never answered yet")
     return entry("", parts, style, first)
+
+
+def _still(row: HistoryRow | FoundRow) -> str:
+    """What is to be said of what is open: that it is still so, or until when that was known."""
+    unknown = isinstance(row, FoundRow) and row.now not in ("", row.outcome)
+    if not unknown and row.dark is None:
+        return ", still so"
+    was = f"{row.outcome} when " if isinstance(row, FoundRow) else ""
+    last = f"last known in #{row.known}" if row.known is not None else "last known"
+    return f", {was}{last}; cannot be told {f'since #{row.dark}' if row.dark is not None else 'now'}"
 
 
 def _since(row: HistoryRow | FoundRow, now: float) -> str:

@@ -92,10 +92,11 @@ _ROWS = {
         unjudged=later(COUNT)),
     "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
-                          gone_at=_MAYBE_TIME),
+                          gone_at=_MAYBE_TIME, known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT)),
     "FoundRow": object_(fact=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, since=_SINCE,
                         gone=MAYBE_COUNT, gone_at=_MAYBE_TIME,
-                        now=later({"enum": ["", "fail", "warn", "unknown"]})),
+                        now=later({"enum": ["", "fail", "warn", "unknown"]}),
+                        known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT)),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(

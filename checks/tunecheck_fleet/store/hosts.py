@@ -64,12 +64,14 @@ class _Itself(NamedTuple):
     dark: Mapping[str, tuple[str, str]]
     untold: frozenset[str]
     skipped: Mapping[str, str]
+    reported: frozenset[str]
 
     @classmethod
     def of(cls, now: Mapping[str, Any], answer: Mapping[str, Any]) -> _Itself:
         return cls(now["group"], now["reason"], now["unknown"], answer["hardware"], answer["spec"],
                    answer["tunecheck"], frozenset(answer.get("unasked", ())),
-                   answer.get("dark", {}), frozenset(answer.get("checks", ())), answer.get("skipped", {}))
+                   answer.get("dark", {}), frozenset(answer.get("checks", ())), answer.get("skipped", {}),
+                   frozenset(now.get("told", ())))
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
@@ -134,7 +136,7 @@ def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, n
         row.name, itself.group, itself.hardware, row.key, row.answer, itself.reason, last,
         None if last is None else when.get(last), answer.problems, answer.outcomes, answer.volatile, itself.unknown,
         itself.spec, itself.tunecheck, answer.boot_id, answer.audit, row.first_audit, row.claimed, itself.unasked,
-        itself.dark, kept, itself.untold, itself.skipped)
+        itself.dark, kept, itself.untold, itself.skipped, itself.reported)
 
 
 def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answered: bool = False) -> set[str]:

@@ -55,7 +55,8 @@ class HostState(NamedTuple):
     that audit's. ``first_audit``: since when the store knows it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
     for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it.
-    ``untold``: all of these; ``skipped``: those that did not apply, each with the code of its skip."""
+    ``untold``: all of these; ``skipped``: those that did not apply, each with the code of its skip. ``reported``: what
+    is known of families that are ``unknown``."""
 
     host: str
     group: str
@@ -80,6 +81,7 @@ class HostState(NamedTuple):
     kept: bool = False
     untold: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = MappingProxyType({})
+    reported: frozenset[str] = frozenset()
 
     @property
     def answered(self) -> bool:

@@ -30,7 +30,8 @@ from . import (
 from . import (
     write_host as put,
 )
-from .found import findings, judged_by, last_words, open_findings
+from .found import findings, judged_by, last_known, last_words, open_findings
+from .found.last_known import LastKnown
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,
@@ -242,6 +243,15 @@ class Store(OpenHistory):
                    audit_id: int) -> dict[tuple[str, str, str], Problem]:
         """(host, check, subject's key) -> how the host told it the last time, of host -> (check, subject, outcome)."""
         return last_words.last_words(self, wanted, audit_id)
+
+    def facts_last_known(self, host: str, facts: Collection[str]) -> dict[str, LastKnown]:
+        """Those of the facts that the host could not tell when it answered last, each with until when it could."""
+        return last_known.of_facts(self, host, facts)
+
+    def findings_last_known(self, host: str, found: Collection[tuple[str, str, str]]
+                            ) -> dict[tuple[str, str, str], LastKnown]:
+        """Until when the host told these findings (check, subject, outcome), which it cannot tell now."""
+        return last_known.of_findings(self, host, found)
 
     def judged_by(self, wanted: Collection[tuple[str, int]], audit_id: int) -> dict[tuple[str, int], str | None]:
         """(host, audit) -> the digest of the specification by which the host was judged then; None: without one."""

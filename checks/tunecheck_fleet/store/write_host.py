@@ -81,7 +81,7 @@ def _put(store: OpenHistory, connection: Connection, audit_id: int, seen: Seen) 
     stored = Stored(name, "silent" if not answered else "unchanged", 0, note)
     if answered and not same:
         what, changed, rebaselined = spans.write(store, connection, row, opened, plain(seen.tunecheck, 100), facts)
-        findings.write(store, connection, row, audit_id, seen.problems, facts.unknown_checks)
+        findings.write(store, connection, row, audit_id, seen.problems, facts.unknown_checks, seen.dark)
         row = row._replace(told_from=told_problems.write(store, connection, row, audit_id, seen.problems[:PROBLEMS]))
         if seen.changes:
             findings.receipts(connection, row.id, audit_id, seen.changes[-RUNS:])
@@ -103,7 +103,7 @@ def _state(catalogue: int, seen: Seen) -> bytes:
     try:
         text = _ENCODER.encode([catalogue, seen.tunecheck, dict(seen.known), sorted(seen.unknown),
                           [told_problems.apart(problem) for problem in seen.problems],
-                          sorted(seen.untold), sorted(seen.unasked),
+                          sorted(seen.untold), sorted(seen.dark), sorted(seen.unasked),
                           [(run.run, run.at, run.state) for run in seen.changes],
                           *(vars(each) for each in seen.incidents)])
     except (ValueError, TypeError, RecursionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,8 @@ _MOST = 2_000
 #: Rows that are read at a time: of 10,000 hosts there are hundreds of thousands.
 _ROWS = 2_000
 _OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
-               finding_span.c.from_audit).join(finding, finding.c.id == finding_span.c.finding_id).where(
+               finding_span.c.from_audit, finding_span.c.after_audit).join(
+    finding, finding.c.id == finding_span.c.finding_id).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
 _END = Hot(update(finding_span).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.finding_id == bindparam("found"),
@@ -63,27 +64,33 @@ _PROBLEM, _OF_MACHINE = _problems(finding_span.c.until_audit), _problems(host.c.
 
 
 def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, problems: Sequence[Problem],
-          unknown_checks: Sequence[str]) -> None:
+          unknown_checks: Sequence[str], dark: Iterable[str]) -> None:
     """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
-    known has a since and an end of its own. What only an audit of another inventory has ended goes on."""
+    known has a since and an end of its own. What only an audit of another inventory has ended goes on. ``dark``: checks
+    that say themselves why they tell nothing, or not of everything."""
     now: dict[tuple[str, str], str] = {}
     named: dict[tuple[str, str], str] = {}
     for check, subject, outcome in islice(_each(problems), _MOST):
         name = plain(check, 200), subject_key(plain(subject, 500))
         named.setdefault(name, plain(subject, 500))
         now[name] = min(outcome, now.get(name, outcome), key=_WORST.index)
-    dark = {check for (check, _), outcome in now.items() if outcome == "unknown"}
-    held = {(check, subject_key(subject)): (number, outcome, begun)
-            for number, check, subject, outcome, begun in _OPEN(connection, {"number": row.id})}
+    dark = {plain(check, 200) for check in dark}
+    unknown = {check for (check, _), outcome in now.items() if outcome == "unknown"}
+    held = {(check, subject_key(subject)): (number, outcome, begun, after)
+            for number, check, subject, outcome, begun, after in _OPEN(connection, {"number": row.id})}
     ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
-            for name, (number, outcome, begun) in held.items()
-            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in dark)]
+            for name, (number, outcome, begun, after) in held.items()
+            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in (
+                unknown if after is not None else unknown | dark))]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
     begins: list[dict[str, Any]] = []
+    partly = {check for (check, _), (_, outcome, _, _) in held.items() if outcome == "unknown"}
     for name, outcome in now.items():
         if name not in held or (held[name][1] != outcome and outcome != "unknown"):
             heard = None if first else past.check(name[0])
+            if heard is not None and outcome == "unknown" and name[0] in partly:
+                heard = next(iter(past))        # which told what else it could not judge, and not this
             begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
                            else store.interned.finding(connection, name[0], named[name]), "from_audit": audit_id,
                            "outcome": outcome, "until_audit": None, "after_audit": heard.last if heard else None})
@@ -102,7 +109,8 @@ def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str]]:
 
 def _over(held: str, now: str | None, unknown: bool, elsewhere: bool) -> bool:
     """Whether what was found is not so any more, where now something else is said (None: nothing). What was unknown is
-    so no more where the check has another unknown in its place (``elsewhere``)."""
+    so no more where the check has something else in its place that cannot be told (``elsewhere``): another unknown, or,
+    where it could not tell before either, the words in which any other host is told of that."""
     if now is not None:
         return held == "unknown" or now != "unknown"
     return not unknown or (held == "unknown" and elsewhere)
