@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple
 
 from tunecheck.rules.codes import NOT_DECLARED
 
-from ..events.gpu_moves import COUNTED, grew, missing_places
+from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, subject_key
-from .asked import CHECKING, took_back
-from .authority import HAPPENING, judged, judges_one, looked_at
-from .rows import OVER, Row, cannot_be_told, plain, widest
+from .authority import judged, judges_one
+from .rows import Row, cannot_be_told, plain, widest
 from .view import Host, Move, View
+from .why_over import by_specification, why_over, without_its_gpu
 
 __all__ = ["desired"]
 
@@ -25,11 +25,7 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
 _CUT = re.compile(r" and [0-9]+ more$")
-#: Characters of a value in a sentence.
-_VALUE = 60
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-#: A subject that names GPUs, or PCI devices.
-_DEVICE = re.compile(r"\bGPU\d+\b|\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?\b")
 #: Check, subject.
 _Keys = list[tuple[str, str]]
 
@@ -116,13 +112,13 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
                           code=over.told.code if over.told is not None else "")
         judges = facts(problem)
-        gone = _without_its_gpu(problem, there, moved.get(over.host, {}))
-        allowed = over.respecified and _by_specification(view, problem, judges, stirred[over.host])
+        gone = without_its_gpu(problem, there, moved.get(over.host, {}))
+        allowed = over.respecified and by_specification(view, problem, judges, stirred[over.host])
         lost = over.unspecified and not gone and allowed
         if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
             unjudged[over.host, over.check] = code
             continue
-        why = gone or _why_over(problem, judges, moved.get(over.host, {}), allowed)
+        why = gone or why_over(problem, judges, moved.get(over.host, {}), allowed)
         checks.add((there.group, over.check))
         ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
         settled |= ended
@@ -138,41 +134,6 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
     return Desired(_folded(rows), settled, checks, unjudged,
                    {each: check for each, check in unsaid.items() if each not in said})
-
-
-def _by_specification(view: View, problem: Problem, judges: list[str], stirred: set[str]) -> bool:
-    """Whether nothing but the specification, which is another one, can have ended a finding."""
-    same_version = view.previous is not None and view.previous.tunecheck == view.audit.tunecheck
-    return (same_version and bool(judges) and problem.check not in HAPPENING and stirred.isdisjoint(judges)
-            and not looked_at(problem.check, stirred))
-
-
-def _without_its_gpu(problem: Problem, there: Host, moved: Mapping[str, Move]) -> str:
-    """What is so where a host has fewer GPUs than before, and what is over was said of one: nothing was mended."""
-    if not _DEVICE.search(problem.subject) or not any(
-            fact in moved and grew(moved[fact].value, moved[fact].before) for fact in COUNTED):
-        return ""
-    if missing_places(there.problems).issuperset(problem.subject.split(", ")):
-        return "its GPU is gone: nothing was mended"
-    return "there are fewer GPUs now, and its GPU may be the one that is gone"
-
-
-def _why_over(problem: Problem, judges: list[str], moved: Mapping[str, Move], allowed: bool) -> str:
-    """What is so where a check finds something no more: the fact that changed, where it is one, first of those that the
-    check judges. ``allowed``: none of these did, in between either, and the specification is another one."""
-    if problem.outcome == "unknown":
-        return "this can be judged now"
-    if allowed:
-        return "the specification most likely allows this now: no fact that the check judges has changed"
-    changed = [moved[fact] for fact in judges if fact in moved] or [
-        moved[fact] for fact in looked_at(problem.check, sorted(moved))
-        if problem.check not in CHECKING or took_back(problem.subject, moved[fact])]
-    if len(changed) != 1:
-        return OVER
-    value = changed[0].value
-    # A word; what is counted per GPU, or has a unit, is for the reports to show.
-    plainly = "absent" if value is None else value if isinstance(value, str) and len(value) <= _VALUE else ""
-    return f"{changed[0].fact} is {plainly} now" if plainly else f"{changed[0].fact} has changed, and {OVER}"
 
 
 def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
