@@ -9,6 +9,7 @@ import pytest
 from lab.cli import main
 from lab.errors import LabError, NoMeansError
 from lab.machine import Machine, Running
+from tests.lab.box import until
 
 from lab import access, image, needs, process, qemu, uefi
 
@@ -26,6 +27,8 @@ def fake_running(box: Machine) -> subprocess.Popen[bytes]:
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     ticks = process.start_ticks(child.pid)
     assert ticks is not None
+    # Popen returns as the new program is loaded, a moment before its arguments stand in /proc.
+    until(lambda: process.is_ours(child.pid, ticks, "60"), "the program never ran", seconds=30)
     box.folder.mkdir(parents=True)
     running = Running(child.pid, ticks, "60", 2222, "switch", "intel", "tcg", "abc")
     (box.folder / "machine.json").write_text(json.dumps(asdict(running)))
