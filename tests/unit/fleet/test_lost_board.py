@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.unit.facts.big import big_spec, eight_gpus
-from tests.unit.facts.trees import PCI, Machine, driver
+from tests.unit.facts.trees import Machine, driver
+from tests.unit.fleet.lost_boards import goes_away, goes_silent
 from tests.unit.fleet.reports import cause
 from tests.unit.fleet.store.stores import Clock
 from tests.unit.imports.samples import samples
@@ -27,28 +28,7 @@ from tunecheck_fleet.model import Answer
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store import open_store
 
-_BUS = "0000:26:00.0"
 _POSTED = "f5:00.0"
-
-
-def _silent(machine: Machine) -> None:
-    """It is listed, and reads ff."""
-    machine.file(f"{PCI}/{_BUS}/config", b"\xff" * 256)
-    for name in ("current_link_width", "current_link_speed", "max_link_width", "max_link_speed"):
-        machine.file(f"{PCI}/{_BUS}/{name}", "")
-    _unlisted(machine)
-
-
-def _gone(machine: Machine) -> None:
-    """It is not in the PCI tree any more."""
-    machine.lists[PCI].remove(_BUS)
-    _unlisted(machine)
-
-
-def _unlisted(machine: Machine) -> None:
-    assert machine.nvml is not None
-    machine.nvml = {**machine.nvml, "gpus": [gpu for gpu in machine.nvml["gpus"] if gpu["bdf"] != _BUS],
-                    "pairs": [pair for pair in machine.nvml["pairs"] if _BUS not in (pair["a"], pair["b"])]}
 
 
 def _live(change: Callable[[Machine], None] | None, spec: Frozen | None) -> bytes:
@@ -97,7 +77,7 @@ def _news(folder: Path, before: bytes, after: bytes, spec: Frozen | None = None)
 
 
 @pytest.mark.parametrize("declared", [True, False])
-@pytest.mark.parametrize("change", [_silent, _gone])
+@pytest.mark.parametrize("change", [goes_silent, goes_away])
 def test_a_lost_board_is_one_entry(tmp_path: Path, change: Callable[[Machine], None], declared: bool) -> None:
     spec = big_spec() if declared else None
     (lost,) = _news(tmp_path, _live(None, spec), _live(change, spec), spec)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from tests.unit.facts.big import big_spec, eight_gpus
-from tests.unit.facts.trees import PCI, Machine, driver
+from tests.unit.facts.trees import Machine, driver
+from tests.unit.fleet.lost_boards import goes_away, goes_silent
 from tests.unit.fleet.reports import cause, since
 from tests.unit.fleet.same_answers import answers_alike, told_twice
 from tests.unit.fleet.store.stores import Clock
@@ -26,28 +27,6 @@ from tunecheck_fleet.model import Answer
 from tunecheck_fleet.outputs.entry_words import needs, part_of
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store import open_store
-
-_BUS = "0000:26:00.0"
-
-
-def _unlisted(machine: Machine) -> None:
-    assert machine.nvml is not None
-    machine.nvml = {**machine.nvml, "gpus": [gpu for gpu in machine.nvml["gpus"] if gpu["bdf"] != _BUS],
-                    "pairs": [pair for pair in machine.nvml["pairs"] if _BUS not in (pair["a"], pair["b"])]}
-
-
-def _silent(machine: Machine) -> None:
-    """It is listed, and reads ff."""
-    machine.file(f"{PCI}/{_BUS}/config", b"\xff" * 256)
-    for name in ("current_link_width", "current_link_speed", "max_link_width", "max_link_speed"):
-        machine.file(f"{PCI}/{_BUS}/{name}", "")
-    _unlisted(machine)
-
-
-def _gone(machine: Machine) -> None:
-    """It is not in the PCI tree any more."""
-    machine.lists[PCI].remove(_BUS)
-    _unlisted(machine)
 
 
 def _box(*changes: Callable[[Machine], None], declared: bool) -> bytes:
@@ -76,7 +55,7 @@ def _key(entry: Entry) -> tuple[str, str, tuple[str, ...], str]:
 @pytest.mark.parametrize("count", [1, 6])
 def test_a_reboot_after_a_lost_gpu_is_no_news(tmp_path: Path, declared: bool, count: int) -> None:
     well = _box(declared=declared)
-    nights = [well, _box(_silent, declared=declared), *[_box(_gone, declared=declared)] * 2]
+    nights = [well, _box(goes_silent, declared=declared), *[_box(goes_away, declared=declared)] * 2]
     ids = []
     with open_store(str(tmp_path / "fleet.db"), clock=Clock()) as store:
         for content in nights:
