@@ -17,6 +17,7 @@ from ..rules.check import Family
 from ..rules.context import Case
 from ..rules.index import CHECKS
 from ..rules.wedged import stuck_in_driver
+from ..util.at_first_use import regex
 from .grouping import Fold, folded, place, worst_first
 from .not_given import calm_of_texts, not_given
 from .one_screen.fit import LIMITS, LIST, SHORT_FIX, WHY_LINES, Entry, fit, of_checks
@@ -46,9 +47,9 @@ LINES, _COLUMNS = 60, 80
 _SMALL = 24
 #: A wall of ids pushes what can be done off the screen.
 _LONGEST = 4
+#: Colours, and what stands between words.
+_BETWEEN = regex(r"\x1b\[[0-9;]*m|\W+")
 _SHORTENED = "; shortened: -v shows everything"
-#: In place of a fix for which there is no room.
-_IN_FULL = "in full with -v"
 #: Checks of what somebody measured, and how many of their passes are shown.
 _FIGURES = frozenset(check.id for check in CHECKS if check.of_posts and check.family is Family.MEASURED)
 _SHOWN = 6
@@ -101,9 +102,20 @@ def screen(verb: str, case: Case, findings: Sequence[Finding], style: Style, imp
     left = room - len(top) - len(foot)
     if height(problems, style.width) > left:
         problems = fit(_entries(as_root, case, sorts, style, following, by_cause=True), style, left)
-    if not any(_IN_FULL in line for line in problems):
+    if not following.why or _shows_fix(problems, following.why[0]):
         foot = _foot(case, findings, style, imported, following, _SHORTENED)
     return [*top, *problems, *foot]
+
+
+def _shows_fix(lines: Sequence[str], finding: Finding) -> bool:
+    """Whether these lines have the fix of the finding as a whole, or the play that does it; so where it has none."""
+    fix, shown = finding.remedy, _bare(" ".join(lines))
+    return fix is None or any(_bare(safe(way)) in shown for way in (fix.text, fix.play_text) if way)
+
+
+def _bare(text: str) -> str:
+    """Return the words of a text: a command on a line of its own has no comma behind it."""
+    return " ".join(_BETWEEN.sub(" ", text).split())
 
 
 def _entries(as_root: Again, case: Case, sorts: Sorts, style: Style, following: Step, by_cause: bool) -> list[Entry]:
@@ -207,7 +219,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     play = first.remedy.play_text if first.remedy else ""
     by_hand = "; by hand: -v says how" if first.remedy and first.remedy.by_hand else ""
     briefly = f"{label}: {play}{by_hand}" if play else \
-        f"{these}: {_IN_FULL}; why: tunecheck explain {first.id}" if len(checks) == 1 and fix else \
+        f"{these}: in full with -v; why: tunecheck explain {first.id}" if len(checks) == 1 and fix else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
     commands = (*commands_of(first), f"tunecheck explain {first.id}")

@@ -31,19 +31,23 @@ from .p2p_letters import (
 
 __all__ = ["absent_table", "by_word", "costs", "letters", "relations", "unasked", "undeclared"]
 
-#: What each relation means for peer traffic, and what it costs. Figures: two boards at Gen5 x16, one way, and a load of
-#: 128 B from a peer (local-inference-lab/rtx6kpro hardware/, 2026-05-17).
+#: What each relation means for peer traffic.
 _WAYS = {
     "PIX": "below one PCIe switch. If ACS redirect is off, which this table does not show, the traffic does not reach "
-           "the CPU (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)",
+           "the CPU",
     "PXB": "through several PCIe switches. If ACS redirect is off, which this table does not show, the traffic does "
-           "not reach the CPU (speed as PIX; a load takes 0.7 us)",
-    "PHB": "through the CPU's host bridge (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us)",
-    "NODE": "through the CPU, between host bridges of one NUMA node (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us)",
+           "not reach the CPU",
+    "PHB": "through the CPU's host bridge",
+    "NODE": "through the CPU, between host bridges of one NUMA node",
     "SYS": "through both CPUs and the link between the sockets, which all such pairs share: the slowest way",
     "NV": "joined by that many NVLinks: PCIe does not carry their traffic",
     "": "not told: between two host bridges, of which NUMA nodes the text says nothing (NODE or SYS), or below none",
 }
+_BELOW_CPU = " (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us)"
+#: What it costs: two boards at Gen5 x16, one way, and a load of 128 B from a peer (local-inference-lab/rtx6kpro
+#: hardware/, 2026-05-17).
+_FIGURES = {"PIX": " (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)", "PXB": " (speed as PIX; a load takes 0.7 us)",
+            "PHB": _BELOW_CPU, "NODE": _BELOW_CPU}
 #: What NCCL does there (src/graph/paths.cc of NCCL).
 _NCCL_COPIES = "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set"
 _NCCL_ON_AMD = f"{_NCCL_COPIES}; only on AMD CPUs with two GPUs it uses P2P by itself"
@@ -59,9 +63,9 @@ def costs(case: Case) -> dict[str, str]:
     """Return what each relation means and costs on these boards, the closest first, "" where it is not told."""
     if _refused(case):
         # No place is any closer to them, and no setting of NCCL: what other boards would have there is not theirs.
-        return {word: way.partition(" (")[0] + (f". {_BY_DRIVER}" if word in _BY_CPU else "")
-                for word, way in _WAYS.items()}
-    return {word: f"{way}. {_BY_NCCL[word]}" if word in _BY_NCCL else way for word, way in _WAYS.items()}
+        return {word: way + (f". {_BY_DRIVER}" if word in _BY_CPU else "") for word, way in _WAYS.items()}
+    return {word: way + _FIGURES.get(word, "") + (f". {_BY_NCCL[word]}" if word in _BY_NCCL else "")
+            for word, way in _WAYS.items()}
 
 
 def _refused(case: Case) -> bool | None:
