@@ -12,6 +12,7 @@ from ..parsers.containers.variable_words import VARIABLES, variable_of
 from ..rules.codes import COMMON
 from ..rules.index import BY_ID, CHECKS
 from ..util.suggestions import did_you_mean, nearest
+from .fact_pages import fact_page
 from .sentences import check_of_sentence
 from .words.command_line import LINK, by_loader
 from .words.document_words import told
@@ -91,7 +92,7 @@ def _is_name(name: str) -> bool:
     known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     # A plain word (box, full) that documents take as a value may stand in any sentence.
     value = "-" in name and told(name)
-    return bool(name in BY_ID or known or _fact(name) or _code(name) or variable_of(name) or value)
+    return bool(name in BY_ID or known or fact_page(name) or _code(name) or variable_of(name) or value)
 
 
 def summary(check: str) -> str:
@@ -105,7 +106,7 @@ def page(check: str) -> str:
     this message of the kernel. UsageError for what is none of these, with the nearest checks."""
     ids = [check.id for check in CHECKS]
     if check not in ids:
-        if text := term(check) or _fact(check) or _code(check) or _variable(check):
+        if text := term(check) or fact_page(check) or _code(check) or _variable(check):
             # What a report says in a word comes first, also where a code has the same name.
             code = check.strip().lower()
             also = _meanings(code) if term(check) else ""
@@ -175,20 +176,3 @@ def _meanings(code: str) -> str:
     meanings = {check.id: check.codes[code] for check in CHECKS if code in check.codes}
     meanings |= {f"accept: {name}": codes[code] for name, codes in ACCEPTANCE.items() if code in codes}
     return "".join(f"- `{check}`: {meaning}\n" for check, meaning in meanings.items())
-
-
-def _fact(name: str) -> str:
-    """Return what the registry says of a fact, for a reader who asks for it as for a check; "" where there is no such
-    fact."""
-    from ..facts.registry import entry_of
-
-    entry = entry_of(name)
-    if name == "host.key":
-        return ("host.key: a fact of the fleet, no check. What a box is, whatever it is called: a digest of its "
-                "machine id and board serial.\nTwo hosts with one key are a cloned image, or one box under two names: "
-                "docs/fleet.md\n")
-    if entry is None:
-        return ""
-    unit = f", {entry.unit}" if entry.unit else ""
-    return (f"{name}: a fact, no check ({entry.kind}, {entry.severity}{unit}; to put it back: {entry.fix}).\n"
-            f"{entry.summary}\nAll facts: docs/facts.md; its values on a host: tunecheck blame FACT --host HOST\n")
