@@ -12,11 +12,11 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lab import access, image, layouts, needs, paths, process, qemu, qmp, uefi
+from lab import access, image, layouts, needs, paths, photo, process, qemu, qmp, uefi
 from lab.errors import LabError
 from lab.progress import progress
 
-STATE, CONSOLE, DISK = "machine.json", "console.log", "disk.qcow2"
+STATE, CONSOLE, DISK = "machine.json", "console.log", photo.DISK
 KEPT_CONSOLES = 3
 MEMORY_MIB = 1024
 
@@ -35,6 +35,18 @@ class Running:
     image: str
 
 
+@dataclass(frozen=True)
+class _Start:
+    """How a machine was started, so that it can be started again."""
+
+    argv: list[str]
+    tie: bool
+    marker: str
+    layout: str
+    iommu: str
+    image: str
+
+
 class Machine:
     """The machine `name`, running or not."""
 
@@ -42,6 +54,7 @@ class Machine:
         self.name = name
         self.folder = paths.machine(name)
         self.console_file = self.folder / CONSOLE
+        self._started: _Start | None = None
 
     def state(self) -> Running | None:
         """Return the running machine's state, None when it is not running."""
@@ -92,34 +105,48 @@ class Machine:
         subprocess.run(
             ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", backing, DISK], cwd=self.folder, check=True
         )
-        accelerator = needs.accelerator()
         # What its disk serves, for the control node.
         pinned = list(base.parent.glob("*.lock.json"))
+        for lock in pinned:
+            shutil.copy(lock, self.folder)
         marker = f"tunecheck-lab-{self.name}"
-        child = qemu.start(
-            self.folder,
-            qemu.command(
-                disk=f"file={DISK},format=qcow2", console=CONSOLE, marker=marker, memory=MEMORY_MIB,
-                machine=layouts.machine_type(iommu, accelerator == "kvm"), vectors=bool(pinned),
-                extra=["-smbios", f"type=11,path={access.CREDENTIALS}",
-                       "-qmp", f"unix:{qmp.SOCKET},server=on,wait=off",
-                       *layouts.arguments(layout, iommu, MEMORY_MIB), *more],
-            ), tie,
+        argv = qemu.command(
+            disk=f"file={DISK},format=qcow2", console=CONSOLE, marker=marker, memory=MEMORY_MIB,
+            machine=layouts.machine_type(iommu, needs.accelerator() == "kvm"), vectors=bool(pinned),
+            extra=["-smbios", f"type=11,path={access.CREDENTIALS}",
+                   "-qmp", f"unix:{qmp.SOCKET},server=on,wait=off",
+                   *layouts.arguments(layout, iommu, MEMORY_MIB), *more],
         )  # fmt: skip
+        self._launch(_Start(argv, tie, marker, layout, iommu, base.parent.name))
+
+    def _launch(self, start: _Start) -> None:
+        """Start QEMU and write down how the machine is found and reached."""
+        child = qemu.start(self.folder, start.argv, start.tie)
         try:
             port = self._port(child)
             ticks = process.start_ticks(child.pid)
             if ticks is None:
                 raise LabError(self._failed("ended right after its start"))
-            state = Running(child.pid, ticks, marker, port, layout, iommu, accelerator, base.parent.name)
+            state = Running(child.pid, ticks, start.marker, port, start.layout, start.iommu, needs.accelerator(),
+                            start.image)  # fmt: skip
             access.write_config(self.folder, self.name, port)
-            for lock in pinned:
-                shutil.copy(lock, self.folder)
             (self.folder / STATE).write_text(json.dumps(asdict(state), indent=2) + "\n")
         except BaseException:
             process.stop_group(child)
             raise
         child.returncode = 0  # not ours to wait for any more: `down` ends it by its identity
+        self._started = start
+
+    def back_to(self, name: str) -> None:
+        """Start anew on the photo `name`, as when power is back after a cut at that moment; its console begins anew,
+        too. Only the object that started the machine can."""
+        state, start = self.state(), self._started
+        if state is None or start is None:
+            raise LabError(f"lab box `{self.name}` does not run, or was started elsewhere")
+        process.kill(state.pid, state.start_ticks, state.marker)
+        photo.put_back(self.folder, name)
+        self._rotate_consoles()
+        self._launch(start)
 
     def _port(self, child: subprocess.Popen[bytes]) -> int:
         """Ask QEMU which port of 127.0.0.1 it got for ssh (it took a free one itself, so no race)."""

@@ -45,7 +45,7 @@ def _go_through(name: str, wanted: list[str], kept: Callable[[str, dict[str, Any
     """One cell's columns on one VM. Returns those behind one that left a box on which none can follow."""
     with tempfile.TemporaryDirectory(prefix="tunecheck-matrix") as folder, cells.box(name, Path(folder)) as box:
         bench = Bench(box, cells.CELLS[name])
-        bench.first = bench.settled = bench.all()
+        bench.begin()
         for number, column in enumerate(wanted, 1):
             if late():
                 break

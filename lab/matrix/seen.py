@@ -15,6 +15,8 @@ from tests.lab import grub_cell
 from tests.lab.box import Box, end_tree, until
 from tests.lab.headings import Headings
 
+from lab import photo
+
 from .cells import Cell
 
 __all__ = ["Bench", "MissedError", "Play", "configuration", "sentence", "stamp"]
@@ -23,6 +25,8 @@ PLAY = grub_cell.PLAY
 #: The word of a command line that says which column's configuration it is.
 _MARK = "lab.matrix="
 _REBOOT = "Request the reboot"
+#: The photo of the box before the first play.
+_FIRST = "first"
 #: What a box needs to return to its old entry, with everything before it: a bound for what never returns.
 SECONDS = 2400
 #: Files of ours, wherever they are: a play that is refused leaves none.
@@ -60,7 +64,8 @@ def sentence(text: str, words: str) -> str:
 class Bench:
     """A cell's box, and what is known of it. ``first``: its boot files before the first play; ``settled``: those of the
     configuration that it has now, without what a trial leaves that nobody took away. ``proven``: the configurations
-    that a boot has proven."""
+    that a boot has proven. ``before_cuts``: what the default entry booted before the play whose cuts are kept as
+    photos, "" where there is none."""
 
     box: Box
     cell: Cell
@@ -68,6 +73,19 @@ class Bench:
     settled: str = ""
     proven: set[str] = field(default_factory=lambda: {""})
     done: set[str] = field(default_factory=set)
+    before_cuts: str = ""
+
+    def begin(self) -> None:
+        """Note how the box is before the first play, and keep it."""
+        self.box.ssh("sync", timeout=600)
+        self.first = self.settled = self.all()
+        photo.take(self.box.machine.folder, _FIRST)
+
+    def start_over(self) -> None:
+        """Make the box what it was before the first play."""
+        self.box.back_to(_FIRST)
+        self.box.wait()
+        self.settled, self.proven = self.first, {""}
 
     def all(self) -> str:
         return self.box.ssh(self.cell.all, timeout=900)

@@ -19,7 +19,7 @@ import psutil
 from lab.machine import Machine
 from tests.lab.boots import Boots
 
-from lab import access, engine, qmp
+from lab import access, engine
 
 REPO = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -185,10 +185,10 @@ class Box:
 
         until(booted, lambda: f"`{command}` never led to a new boot; the console: {self.console()[-2000:]}")
 
-    def cut_power(self) -> None:
-        """Reset the box from outside, as a power cut does: at once, and what it had not written yet is lost."""
-        qmp.ask(self.machine.folder, "system_reset")
+    def back_to(self, photo: str) -> None:
+        """Start on a photo of it, as when power is back behind a cut at that moment."""
         self._end_masters()
+        self.machine.back_to(photo)
 
     def _end_masters(self) -> None:
         for socket in self._control.iterdir():

@@ -12,30 +12,32 @@ from lab.matrix.power_cuts import PHASES
 from lab.matrix.seen import Bench
 
 pytestmark = pytest.mark.long
-POINTS = [(f"{name}-{number}", point) for name, phase in PHASES.items() for number, point in enumerate(phase.points, 1)]
+CUTS = [(name, number) for name, phase in PHASES.items() for number in phase.numbers()]
 
 
 @pytest.fixture(scope="module", params=["bios-grub", "btrfs-boot-next"])
 def bench(
     request: pytest.FixtureRequest, lab_image: Any, tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Bench]:  # fmt: skip
-    """The box that these tests work on, one for each boot loader."""
+    """The box that these tests work on, one for each boot loader, with what a cut at each point leaves of it."""
     with cells.box(request.param, tmp_path_factory.mktemp("box")) as box:
         made = Bench(box, cells.CELLS[request.param])
-        made.first = made.settled = made.all()
+        made.begin()
+        assert power_cuts.take(made) is None
         yield made
 
 
-@pytest.mark.parametrize(("mark", "point"), [
-    pytest.param(mark, point, id=f"{mark}: {point.task} +{point.seconds} s") for mark, point in POINTS])
+@pytest.mark.parametrize(("name", "number"), [
+    pytest.param(name, number, id=f"{name}: {point.task} +{point.seconds} s")
+    for name, number in CUTS for point in [PHASES[name].points[number]]])
 def test_the_box_comes_back_on_what_was_proven(
-    bench: Bench, mark: str, point: power_cuts.Point, record_property: Any,
+    bench: Bench, name: str, number: int, record_property: Any,
 ) -> None:  # fmt: skip
-    record_property("seconds until it was back on a proven configuration", power_cuts.cut_at(bench, mark, point))
-
-
-def test_the_next_play_goes_on_to_its_end(bench: Bench) -> None:
-    power_cuts.goes_on(bench, "behind-the-cuts")
+    phase = PHASES[name]
+    seconds = power_cuts.returns(bench, f"{name}-{number}", phase.points[number])
+    record_property("seconds until it was back on a proven configuration", seconds)
+    if number == phase.then:
+        power_cuts.goes_on(bench)
 
 
 def test_rollback_restores_every_boot_file(bench: Bench) -> None:
