@@ -34,10 +34,10 @@ def take(folder: Path, name: str) -> None:
 
 
 def put_back(folder: Path, name: str) -> None:
-    """Give a machine that is off the state of a photo, which stays."""
+    """Give a machine that is off the state of a photo, which stays. FileNotFoundError where there is no such photo."""
     for part in _PARTS:
-        if (kept := _kept(folder, name, part)).exists():
-            shutil.copyfile(kept, folder / part)
+        if (folder / part).exists():
+            shutil.copyfile(_kept(folder, name, part), folder / part)
 
 
 def drop(folder: Path, name: str) -> None:
