@@ -14,7 +14,8 @@ from ..model import AuditHead
 from .approved import approved
 from .notes import passed
 from .options import SPLIT, JudgeOptions
-from .silent import with_silent
+from .shared_values import each_of, kept_of
+from .silent import without_left
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
@@ -24,13 +25,11 @@ from .view_parts import (
     began_of,
     compared_with,
     contradicted,
-    each_of,
     events_of,
     found_of,
     gone_dark,
     groups_of,
     host_of,
-    kept_of,
     mended,
     meta_of,
     missing,
@@ -63,7 +62,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
-    census, outliers = with_silent(store, hosts, census, outliers, audit, options)
+    census, outliers = without_left(store, hosts, census, outliers, audit, options)
     after = previous.id if previous else 0
     # Where no audit before heard a host of this one, the hosts that others heard have earlier ones all the same.
     compared = previous is not None or bool(before)

@@ -131,8 +131,8 @@ class DiffRow(NamedTuple):
 
 
 class CensusRow(NamedTuple):
-    """How many hosts of a group and hardware have this value. Absence is counted too (value None); a host that did not
-    answer, or does not know the fact, is counted nowhere."""
+    """How many hosts of a group and hardware have this value. Absence is counted too (value None); a host that does not
+    know the fact is counted nowhere, and one that did not answer only by ``survey``, as it was last heard."""
 
     group: str
     hardware: str
