@@ -108,7 +108,10 @@ def baseline(outer: str | None, store_url: str | None, from_majority: bool, shar
 @stored_below
 @click.pass_obj
 def volatility(outer: str | None, store_url: str | None, last: int, as_json: bool) -> None:
-    """List the facts that changed most; those that look like a gauge or counter first: they would be noise."""
+    """List the facts that changed most; those that look like a gauge or counter first: they would be noise.
+
+    How often a fact changed is counted of all hosts that answered in these audits, also of those that do not have it.
+    """
     from tunecheck.util.whole_file import emit
 
     from .shared_options import opened
@@ -130,7 +133,8 @@ def _restless(each: Volatile) -> str:
     from ..outputs.entry_words import plural
 
     values = plural(round(each.distinct_share * each.hosts), "value")
-    return (f"{each.fact}: changed on {each.change_rate:.1%} of hosts from one audit to the next, on average; today "
+    return (f"{each.fact}: changed on {each.change_rate:.1%} of the {plural(each.heard, 'host')} that answered, from one "
+            "audit to the next, on average; today "
             f"{values} on {plural(each.hosts, 'host')}{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}")
 
 

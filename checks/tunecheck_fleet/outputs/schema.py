@@ -109,7 +109,7 @@ _ROWS = {
         owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME, covers_also=later(listed(TEXT)),
         left_out=later(TEXT)),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
-                        suspicious=FLAG, why=TEXT, sure=FLAG),
+                        suspicious=FLAG, why=TEXT, sure=FLAG, heard=COUNT),
 }
 _LIST = {**_document(
     "tunecheck fleet, drift, history, blame and waive --json: lists", schema={"const": "tunecheck/fleet-list/1"},

@@ -167,8 +167,9 @@ class Flap:
 
 @dataclass(frozen=True)
 class Volatile:
-    """How restless a fact is. ``distinct_share``: different values per host that has it. ``change_rate``: changes per
-    host and audit. ``suspicious``: it moves like a gauge or counter and does not belong in the history; ``why`` says
+    """How restless a fact is. ``hosts``: that have it now; ``distinct_share``: different values per host of these.
+    ``heard``: hosts that answered in these audits; ``change_rate``: changes per host of these and audit.
+    ``suspicious``: it moves like a gauge or counter and does not belong in the history; ``why`` says
     so in one line. ``sure``: so long, on so many hosts, each to other values, that it can be nothing else."""
 
     fact: str
@@ -178,6 +179,7 @@ class Volatile:
     suspicious: bool = False
     why: str = ""
     sure: bool = False
+    heard: int = 0
 
 
 @dataclass(frozen=True)
