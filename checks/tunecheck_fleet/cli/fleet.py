@@ -133,9 +133,9 @@ def _restless(each: Volatile) -> str:
     from ..outputs.entry_words import plural
 
     values = plural(round(each.distinct_share * each.hosts), "value")
-    return (f"{each.fact}: changed on {each.change_rate:.1%} of the {plural(each.heard, 'host')} that answered, from one "
-            "audit to the next, on average; today "
-            f"{values} on {plural(each.hosts, 'host')}{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}")
+    return (f"{each.fact}: changed on {each.change_rate:.1%} of the {plural(each.heard, 'host')} that answered, from "
+            f"one audit to the next, on average; today {values} on {plural(each.hosts, 'host')}"
+            f"{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}")
 
 
 @fleet.command()

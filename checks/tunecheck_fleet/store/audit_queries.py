@@ -13,8 +13,8 @@ from .schema import audit, host, identity, snap, span
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "last_answers", "parts", "since", "there",
-           "times"]
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "heard_late", "last_answers", "parts", "since",
+           "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
@@ -67,6 +67,15 @@ def last_answers(connection: Connection, host_ids: Collection[int], number: int)
                   .order_by(snap.c.from_audit))
         found.update((host_id, (host_id, ended, about)) for host_id, ended, about in connection.execute(wanted))
     return list(found.values())
+
+
+def heard_late(connection: Connection) -> dict[int, int]:
+    """Of hosts that were silent when they were asked first: the first audit that they answered."""
+    first = snap.alias()
+    return dict(map(tuple, connection.execute(
+        select(snap.c.host_id, func.min(snap.c.from_audit)).join(host, host.c.id == snap.c.host_id)
+        .join(first, (first.c.host_id == host.c.id) & (first.c.from_audit == host.c.first_audit))
+        .where(first.c.status.not_in(ANSWERED), snap.c.status.in_(ANSWERED)).group_by(snap.c.host_id))))
 
 
 def during(audit_id: Any) -> Any:

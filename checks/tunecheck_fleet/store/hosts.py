@@ -15,7 +15,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..own_command import own_command
 from . import audits, told_problems
-from .audit_queries import ANSWERED, SNAP_END, earlier_names, last_answers, parts, since, there, times
+from .audit_queries import ANSWERED, SNAP_END, earlier_names, heard_late, last_answers, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
@@ -92,6 +92,8 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
             heads = sorted((row._replace(name=called.get(row.id, row.name)) for row in heads), key=lambda row: row.name)
             heads = [row for row in heads if only is None or row.name in only]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
+        late = heard_late(connection)
+        heads = [row._replace(first_audit=late[row.id]) if row.id in late else row for row in heads] if late else heads
         silent = [row.id for row in heads if row.answer not in ANSWERED]
         earlier = {row[0]: row[1:] for row in last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})

@@ -38,7 +38,8 @@ class Unknown(NamedTuple):
 
 class Members(NamedTuple):
     """The hosts of an audit by number. ``of``: every host that answered, and every silent one as it was last heard,
-    with its name and its cohort. ``unknown``: what those that answered in part do not know. ``silent``: those of ``of``."""
+    with its name and its cohort. ``unknown``: what those that answered in part do not know. ``silent``: which of them
+    did not answer."""
 
     of: dict[int, tuple[str, Cohort]]
     unknown: dict[int, frozenset[int]]

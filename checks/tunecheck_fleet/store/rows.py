@@ -52,7 +52,7 @@ class HostState(NamedTuple):
     """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
     where an older audit is asked for, but for ``problems`` that are ``kept``: these are that audit's. ``unknown`` is
-    that audit's. ``first_audit``: since when the store knows it.
+    that audit's. ``first_audit``: since when anything is known of it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
     for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it.
     ``untold``: all of these; ``skipped``: those that did not apply, each with the code of its skip. ``reported``: what

@@ -100,7 +100,8 @@ def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int, heard: 
     returns = moves.returned > RETURNS * total
     suspicious = _moving(moves, hosts, steps) and (not returns or moved >= AUDITS)
     sure = suspicious and not returns and moves.audits(hosts, SURELY, APART) >= AUDITS
-    return Volatile(name, hosts, distinct / hosts, total / (max(heard, touched) * steps), suspicious, "" if not suspicious else
+    rate = total / (max(heard, touched) * steps)
+    return Volatile(name, hosts, distinct / hosts, rate, suspicious, "" if not suspicious else
                     f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
                     "a reading, not like a setting, and does not belong in the history", sure, heard)
 
