@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
+from .carried_on import carried_on
 from .options import SPLIT, JudgeOptions
 from .shared_values import each_of, kept_of
 from .silent import without_left
@@ -115,11 +116,13 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
                                     and here[row.host].told} if listed else set()
+    decided = store.decided(audit.id)
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         contradicted=contradicted(store, (*moves, *kept_open), audit),
-        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in decided},
+        carried=carried_on(store, decided, audit),
         baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),

@@ -20,6 +20,7 @@ from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
 from .asked import asked
+from .carried_on import told_before
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
@@ -219,6 +220,8 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
         # By its check alone a version of before named it.
         known = next((found for name in (decided_as(row), row.fact) if open_since and (
             found := view.decision("acknowledge", row.host, name, row.since)) is not None), None)
+        if known is None and open_since and view.carried:
+            known = told_before(view.carried, row)
         done.append(row._replace(approved=approved, acknowledged=known))
     return done
 
