@@ -45,7 +45,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
-    was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), before=_VALUE, value=_VALUE, expected=TEXT,
+    was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), source=later(TEXT), before=_VALUE, value=_VALUE,
+    expected=TEXT,
     text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
@@ -61,8 +62,9 @@ _BOX_TIME: dict[str, Any] = {**_MAYBE_TIME, "description": "seconds since 1970 b
 _INCIDENT = object_(id=TEXT, begun=_BOX_TIME, ended=_BOX_TIME, step=TEXT, why=TEXT, unit=TEXT, codes=listed(TEXT),
                     xids=listed(COUNT), rank=MAYBE_COUNT, gpu=TEXT)
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]},
-                   code=later(TEXT), absence=later(MAYBE_TEXT), text=TEXT, observed=later(TEXT),
-                   expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
+                   code=later(TEXT), absence=later(MAYBE_TEXT), source=later(MAYBE_TEXT), text=TEXT,
+                   observed=later(TEXT), expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT),
+                   needs_reboot=FLAG)
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
