@@ -28,6 +28,7 @@ from .moves import net, rollouts
 from .notes import notes
 from .options import JudgeOptions
 from .previous import previous
+from .put_back import with_play
 from .reference import reference
 from .roles import roles
 from .rows import Row, causes, decided_as
@@ -111,7 +112,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))
-    rows = [row for row in _as_heard(view, rows) if options.judges(row.authority)]
+    rows = [row for row in with_play(view, _as_heard(view, rows)) if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
         own = {(row.group, row.fact) for row in rows if row.host == about}
