@@ -12,7 +12,7 @@ from tunecheck.facts.registry.definition import Entry
 from tunecheck.model.finding import Remedy
 from tunecheck.rules.codes import UNREAD
 
-from ..fleet_report import Since
+from ..fleet_report import HostRow, Since
 from ..model import AuditHead, Problem, subject_key
 from ..store.sanitize import plain
 from .asked import CHECKING, may_be_asked
@@ -150,7 +150,8 @@ def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, 
     return {host: made[id(rows)] for host, rows in open_rows.items()}
 
 
-def gone_dark(hosts: Iterable[Host], open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
+def gone_dark(hosts: Iterable[Host | HostRow],
+              open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
     """Host -> (check, subject, outcome) of what failed or warned, and of which its check says now that it is
     unknown."""
     found: dict[str, set[tuple[str, str, str]]] = {}

@@ -91,7 +91,7 @@ _ROWS = {
         host=TEXT, group=TEXT, status=_STATUS, reason=TEXT, hardware=TEXT, drifted=COUNT, problems=COUNT,
         last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT,
         failing=COUNT, warnings=COUNT, unknown=COUNT, high=later(COUNT), medium=later(COUNT), low=later(COUNT),
-        unjudged=later(COUNT)),
+        unjudged=later(COUNT), last_known=later(COUNT)),
     "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME, known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT)),
