@@ -7,10 +7,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 
+from tunecheck.model.absence import Absence
 from tunecheck.util.at_first_use import dataclass
 
 from .events.first import before, comes_before
-from .events.folds import ADDED, FOLDS, LOST, REPLACED, SOURCES, Fold
+from .events.folds import ADDED, FOLDS, LOST, MISSING, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
 from .events.later import of_lost
 from .fixes import Fix, Step, has_play, said, together
@@ -18,6 +19,9 @@ from .fleet_report import Cause, FleetReport
 
 __all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "shown",
            "whole"]
+
+
+_NO_TEXT = Absence.NOT_IN_IMPORT.value
 
 
 @dataclass(frozen=True)
@@ -199,16 +203,28 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
 
 
 def _unread(ranked: Sequence[Cause], left: Sequence[int]) -> Iterable[tuple[int, int, str]]:
-    """The same of checks that all miss one thing: what they say is one reason."""
-    for source in SOURCES:
-        unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].code in source.codes
-                  and ranked[index].was != "fail"]
-        # What was known once is drift, and stands below nothing that never was.
-        for never in (False, True):
-            missing = [index for index in unread if ranked[index].unjudged == never]
-            if len(missing) > 1:
+    """The same of checks that all miss one thing: what they say is one reason. What was known once is drift, and stands
+    below nothing that never was."""
+    unread = [index for index in left if ranked[index].outcome == "unknown" and ranked[index].was != "fail"]
+    for never in (False, True):
+        rest = [index for index in unread if ranked[index].unjudged == never]
+        leads: dict[tuple[str, str], tuple[int, str]] = {}
+        for source in SOURCES:
+            missing = [index for index in rest if ranked[index].code in source.codes]
+            if missing:
                 lead = next((index for index in missing if ranked[index].fact == source.check), missing[0])
+                leads.setdefault(_lacks(ranked[lead]), (lead, source.what))
                 yield from ((index, lead, source.what) for index in missing if index != lead)
+                rest = [index for index in rest if index not in missing]
+        for index in rest:
+            lacks = _lacks(ranked[index])
+            if all(lacks) and (found := leads.setdefault(lacks, (index, MISSING)))[0] != index:
+                yield index, *found
+
+
+def _lacks(cause: Cause) -> tuple[str, str]:
+    """What is missing, where that is told: of texts, the one to add, as it may stand for several files."""
+    return cause.absence, cause.remedy if cause.absence == _NO_TEXT and cause.remedy else cause.source
 
 
 def _apart(cause: Cause, lead: Cause) -> bool:

@@ -127,8 +127,9 @@ class Cause:
     was: str = ""
     #: Those of its hosts that cannot tell it now, beside others that do: there it was so when it could be told last.
     untold: tuple[str, ...] = ()
-    #: Why it is unknown, as in Problem.
+    #: Why it is unknown, and what told nothing, as in Problem.
     absence: str = ""
+    source: str = ""
     intended: bool = False
     #: A warning of the desired state that the box had when it was first heard, or that came when our own roles ran on
     #: it: it goes with what was asked for.

@@ -128,8 +128,9 @@ def no_values(name: str, on: str, otherwise: str = "nothing") -> str:
 
 
 def known_from(store: Store, name: str) -> int:
-    """The audit since which the host is known; 0: none."""
-    return min((span.since.seen for span in store.presence(name) if span.fact == "host.answer"), default=0)
+    """The audit that heard the host first; 0: none did."""
+    return min((span.since.seen for span in store.presence(name)
+                if span.fact == "host.answer" and span.value in ("ok", "partial")), default=0)
 
 
 def never_answered(store: Store, on: str) -> str:

@@ -72,7 +72,8 @@ def subject_key(subject: str) -> str:
 @dataclass(frozen=True)
 class Problem:
     """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1. ``code`` is empty where it
-    was stored by a version that kept none."""
+    was stored by a version that kept none. ``source``: of what is unknown, the file or command that tells nothing;
+    empty where the check names none."""
 
     check: str
     subject: str
@@ -86,6 +87,7 @@ class Problem:
     code: str = ""
     observed: str = ""
     absence: str = ""
+    source: str = ""
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
 def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None:
     """List the hosts of the newest audit: who answered, who drifted, who was last heard when."""
     from ..judge import JudgeOptions, report
+    from ..outputs.checks_of_hosts import checks_of_hosts
     from ..outputs.counts import of_hosts
     from ..outputs.rows import FleetRow
     from ..which_audit import newest_heard
@@ -70,13 +71,13 @@ def hosts(outer: str | None, store_url: str | None, json_to: str | None) -> None
     with opened(store_url or outer) as store:
         found = report(store, newest_heard(store)[0], JudgeOptions(union=True))
         about = {state.host: state for state in store.hosts(found.audit.id, store.beside(found.audit.id))}
+        checks = checks_of_hosts(store, found)
     counts = of_hosts(found)
     rows = [FleetRow(row.host, row.group, row.status, row.reason, row.hardware, row.drifted,
                      sum(each.outcome != "warn" for each in row.problems), row.last_ok, row.last_ok_at,
                      about[row.host].tunecheck if row.host in about else "",
                      about[row.host].spec if row.host in about else None,
-                     *(sum(each.outcome == word for each in row.problems) for word in ("fail", "warn", "unknown")),
-                     **counts.get(row.host, {}))
+                     **checks[row.host]._asdict(), **counts.get(row.host, {}))
             for row in found.hosts]
     history(f"{len(rows)} host{'s' * (len(rows) != 1)}, audit #{found.audit.id}", list(rows), json_to, "fleet",
             audit=found.audit.id)
@@ -108,7 +109,10 @@ def baseline(outer: str | None, store_url: str | None, from_majority: bool, shar
 @stored_below
 @click.pass_obj
 def volatility(outer: str | None, store_url: str | None, last: int, as_json: bool) -> None:
-    """List the facts that changed most; those that look like a gauge or counter first: they would be noise."""
+    """List the facts that changed most; those that look like a gauge or counter first: they would be noise.
+
+    How often a fact changed is counted of all hosts that answered in these audits, also of those that do not have it.
+    """
     from tunecheck.util.whole_file import emit
 
     from .shared_options import opened
@@ -130,8 +134,9 @@ def _restless(each: Volatile) -> str:
     from ..outputs.entry_words import plural
 
     values = plural(round(each.distinct_share * each.hosts), "value")
-    return (f"{each.fact}: changed on {each.change_rate:.1%} of hosts from one audit to the next, on average; today "
-            f"{values} on {plural(each.hosts, 'host')}{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}")
+    return (f"{each.fact}: changed on {each.change_rate:.1%} of the {plural(each.heard, 'host')} that answered, from "
+            f"one audit to the next, on average; today {values} on {plural(each.hosts, 'host')}"
+            f"{f'; SUSPICIOUS: {each.why}' if each.suspicious else ''}")
 
 
 @fleet.command()

@@ -16,7 +16,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from .gpu_moves import BOARDS, COUNTED
 
-__all__ = ["ADDED", "FOLDS", "LOST", "OF_LOST", "REPLACED", "SOURCES", "Fold", "Source"]
+__all__ = ["ADDED", "FOLDS", "LOST", "MISSING", "OF_LOST", "REPLACED", "SOURCES", "Fold", "Source"]
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,8 @@ class Source:
     codes: tuple[str, ...]
 
 
+#: Of checks that miss any other file, text or answer, which is the same for all of them.
+MISSING = "missing source"
 SOURCES = (
     Source("no kernel log", "kernel-log-complete", (LOG_UNREAD,)),
     Source("no NVML", "nvml-answers", (NVML_UNREAD,)),

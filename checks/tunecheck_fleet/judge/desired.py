@@ -210,6 +210,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         about=about[0] if len(about) == 1 else "", subject=problem.subject if before is None else before.subject,
         text=text, remedy=problem.remedy,
         commands=problem.commands, outcome=problem.outcome, was=was, absence=problem.absence,
+        source=problem.source,
         # What it is called and what follows goes by what was found.
         code=problem.code if before is None else before.code,
         same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())

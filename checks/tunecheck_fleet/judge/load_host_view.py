@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
+from .carried_on import carried_on
 from .options import SPLIT, JudgeOptions
-from .silent import with_silent
+from .shared_values import each_of, kept_of
+from .silent import without_left
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
@@ -25,13 +27,11 @@ from .view_parts import (
     began_of,
     compared_with,
     contradicted,
-    each_of,
     events_of,
     found_of,
     gone_dark,
     groups_of,
     host_of,
-    kept_of,
     mended,
     meta_of,
     missing,
@@ -61,7 +61,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     if previous is None or options.union or options.host is not None:
         return None
     states = store.hosts(audit.id, bare=True)
-    # What it had when it was last heard is held against all of its like; and of few hosts each counts.
+    # What it had when it was last heard is held against all of its like, and tells of each.
     silent = {state.host for state in states if not state.answered}
     if name in silent or (silent and len(states) <= _ALL):
         return None
@@ -86,13 +86,13 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     facts |= {row.fact for row in store.unapproved(audit.id, restless, host=name)[0]}
     pairs = one.pairs() if listed else set()
     if listed:      # what only hosts told that are silent now is judged by its moves alone
-        facts |= {fact for _, fact in one.moved(previous.id, groups) - pairs}
+        facts |= {fact for _, fact in (one.moved(previous.id, groups) | one.last_told()) - pairs}
     about = {fact for check in checks for which in (judging, looked_at) for fact in which(check, one.facts.values())}
     moving = facts | about | restless
 
     # The others, as far as they share in that.
     census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least)
-    census, outliers = with_silent(store, bare, census, outliers, audit, options)
+    census, outliers = without_left(store, bare, census, outliers, audit, options)
     also = {check for check in JUDGED if judging(check, facts)}
     like = {host.host for host in bare if state is not None and host.group == state.group}
     odd = one.odd()
@@ -116,11 +116,13 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
                                     and here[row.host].told} if listed else set()
+    decided = store.decided(audit.id)
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         contradicted=contradicted(store, (*moves, *kept_open), audit),
-        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in decided},
+        carried=carried_on(store, decided, audit),
         baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),

@@ -12,9 +12,11 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..model import AuditHead
 from .approved import approved
+from .carried_on import carried_on
 from .notes import passed
 from .options import SPLIT, JudgeOptions
-from .silent import with_silent
+from .shared_values import each_of, kept_of
+from .silent import without_left
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
     ENOUGH,
@@ -24,13 +26,11 @@ from .view_parts import (
     began_of,
     compared_with,
     contradicted,
-    each_of,
     events_of,
     found_of,
     gone_dark,
     groups_of,
     host_of,
-    kept_of,
     mended,
     meta_of,
     missing,
@@ -63,7 +63,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
-    census, outliers = with_silent(store, hosts, census, outliers, audit, options)
+    census, outliers = without_left(store, hosts, census, outliers, audit, options)
     after = previous.id if previous else 0
     # Where no audit before heard a host of this one, the hosts that others heard have earlier ones all the same.
     compared = previous is not None or bool(before)
@@ -82,12 +82,14 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
     facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in open_moves))
+    decided = store.decided(audit.id)
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves_of(changes, asked), unapproved=open_moves, back=back,
         mended=mended(store, open_moves, previous, audit),
         contradicted=contradicted(store, (*moves_of(changes, asked), *open_moves), audit),
-        decided={(row.decision.kind, row.host, row.name): row.decision for row in store.decided(audit.id)},
+        decided={(row.decision.kind, row.host, row.name): row.decision for row in decided},
+        carried=carried_on(store, decided, audit),
         baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
         volatile=tuple(volatile), recent=moves_of(recent[-ENOUGH:], asked),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),

@@ -123,6 +123,7 @@ class Row(NamedTuple):
     opened: Since | None = None
     #: As in Problem.
     absence: str = ""
+    source: str = ""
     #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
     named: tuple[str, ...] = ()
 
@@ -233,7 +234,8 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in told}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, was=first.was, code=first.code, absence=first.absence, standing=first.standing, id=name,
+        outcome=first.outcome, was=first.was, code=first.code, absence=first.absence, source=first.source,
+        standing=first.standing, id=name,
         approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),

@@ -20,6 +20,7 @@ from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
 from .asked import asked
+from .carried_on import told_before
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
@@ -27,6 +28,7 @@ from .moves import net, rollouts
 from .notes import notes
 from .options import JudgeOptions
 from .previous import previous
+from .put_back import with_play
 from .reference import reference
 from .roles import roles
 from .rows import Row, causes, decided_as
@@ -110,7 +112,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     rows = [*wanted, *outliers, *changed, *identity(view), *roles(view, options.claims),
             *reference(view, settled, skip)]
     rows, waived, matched = waive(view, _decided(view, _flapping(view, _known_from(view, asked(view, rows)))))
-    rows = [row for row in _as_heard(view, rows) if options.judges(row.authority)]
+    rows = [row for row in with_play(view, _as_heard(view, rows)) if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
         own = {(row.group, row.fact) for row in rows if row.host == about}
@@ -219,6 +221,8 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
         # By its check alone a version of before named it.
         known = next((found for name in (decided_as(row), row.fact) if open_since and (
             found := view.decision("acknowledge", row.host, name, row.since)) is not None), None)
+        if known is None and open_since and view.carried:
+            known = told_before(view.carried, row)
         done.append(row._replace(approved=approved, acknowledged=known))
     return done
 

@@ -15,7 +15,8 @@ from ..model import AuditHead, Problem, Status
 from ..store.rows import Claim, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 
-__all__ = ["Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View", "Waiver", "canon"]
+__all__ = ["Carried", "Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View",
+           "Waiver", "canon"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _NO_REASON: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -122,6 +123,13 @@ class Kept:
     since: Mapping[str, Since] = field(default_factory=dict)
 
 
+class Carried(NamedTuple):
+    """What somebody said of a lost GPU, and at which addresses that was (empty: not told)."""
+
+    decision: Decision
+    addresses: frozenset[str]
+
+
 @dataclass(frozen=True)
 class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
@@ -163,7 +171,8 @@ class View:
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
     were over then; ``contradicted``: (host, check, subject, since audit, until audit) of findings, over by now, of
     which a word of a changed fact may have been the reason (asked.py). ``decided``: the decision about a fact or check
-    of a host; ``baselines``: (host, fact) -> the value that was approved there, as canonical JSON. ``events``: who is
+    of a host; ``carried``: of lost GPUs that something else told of then (carried_on.py). ``baselines``: (host, fact)
+    -> the value that was approved there, as canonical JSON. ``events``: who is
     not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
@@ -186,6 +195,7 @@ class View:
     mended: frozenset[tuple[str, str, str, int]] = frozenset()
     contradicted: frozenset[tuple[str, str, str, int, int]] = frozenset()
     decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
+    carried: Mapping[tuple[str, int], Carried] = field(default_factory=dict)
     baselines: Mapping[tuple[str, str], str] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
     outliers: tuple[Outlier, ...] = ()

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
 from tunecheck.model.finding import Remedy
 from tunecheck.rules.codes import UNREAD
 
-from ..fleet_report import Since
+from ..fleet_report import HostRow, Since
 from ..model import AuditHead, Problem, subject_key
 from ..store.sanitize import plain
 from .asked import CHECKING, may_be_asked
 from .authority import HAPPENING
 from .options import JudgeOptions
 from .rows import cannot_be_told
-from .view import Event, Host, Kept, Meta, Move, Resolved, canon
+from .view import Event, Host, Meta, Move, Resolved
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -35,13 +35,11 @@ __all__ = [
     "began_of",
     "compared_with",
     "contradicted",
-    "each_of",
     "events_of",
     "found_of",
     "gone_dark",
     "groups_of",
     "host_of",
-    "kept_of",
     "mended",
     "meta_of",
     "missing",
@@ -152,7 +150,8 @@ def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, 
     return {host: made[id(rows)] for host, rows in open_rows.items()}
 
 
-def gone_dark(hosts: Iterable[Host], open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
+def gone_dark(hosts: Iterable[Host | HostRow],
+              open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
     """Host -> (check, subject, outcome) of what failed or warned, and of which its check says now that it is
     unknown."""
     found: dict[str, set[tuple[str, str, str]]] = {}
@@ -267,22 +266,3 @@ def meta_of(facts: Iterable[str], entries: Mapping[str, Entry] | None) -> dict[s
         if entry is not None:
             found[fact] = Meta(entry.kind, entry.severity, entry.fix)
     return found
-
-
-def each_of(value: Any) -> tuple[Any, ...]:
-    """Of a list of serial numbers every one, for a board can be told of by two boxes."""
-    return () if value is None else tuple(dict.fromkeys(value)) if isinstance(value, list) and all(
-        isinstance(part, str) for part in value) else (value,)
-
-
-def kept_of(hosts: Iterable[Host], held: Mapping[str, Mapping[str, tuple[Any, Since]]],
-            twice: Mapping[tuple[str, str], Any]) -> tuple[Kept, ...]:
-    """Who has which of the values ``twice``: (fact, canonical JSON) -> the value."""
-    holders: dict[tuple[str, str], dict[str, Since]] = {}
-    for host in hosts:
-        for fact, (value, since) in held.get(host.host, {}).items() if host.last_ok is not None else ():
-            for each in each_of(value):
-                if (fact, canon(each)) in twice:
-                    holders.setdefault((fact, canon(each)), {})[host.host] = since
-    return tuple(Kept(fact, twice[fact, text], tuple(sorted(names)), names)
-                 for (fact, text), names in sorted(holders.items()) if len(names) > 1)

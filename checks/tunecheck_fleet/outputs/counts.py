@@ -4,7 +4,7 @@ judged is counted by itself: it says nothing of the host."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tunecheck.rules.index import BY_ID
 
@@ -14,7 +14,8 @@ from ..judge.verdict import outcome
 from .entry_words import plural
 from .text import NOT_DRIFT, OPEN, UNJUDGED, counted_as, kind
 
-__all__ = ["UNREAD", "drifted", "kinds_of_hosts", "of_hosts", "summary", "unjudged", "verdict_line", "verdict_word"]
+__all__ = ["UNREAD", "by_kind", "drifted", "kinds_of_hosts", "of_hosts", "summary", "unjudged", "verdict_line",
+           "verdict_word"]
 
 #: What is said of what nobody could ever look at.
 UNREAD = "could not be judged"
@@ -67,9 +68,14 @@ def verdict_line(report: FleetReport) -> str:
     return f"DRIFT: {plural(len(told), 'cause')}{of} {on}{over}{f'; {blind} {UNREAD}' if blind else ''}{tail}"
 
 
+def by_kind(findings: Iterable[Entry]) -> Counter[str]:
+    """How many entries are new, known and so on: one for one thing that happened."""
+    return Counter(counted_as(each.lead) for each in findings)
+
+
 def summary(findings: Sequence[Entry]) -> str:
     """"3 new, 2 known; 4 could not be judged; 1 waived": one entry for one thing that happened."""
-    counts = Counter(counted_as(each.lead) for each in findings)
+    counts = by_kind(findings)
     blind = counts[UNJUDGED]
     open_ones = ", ".join(f"{counts[word]} {word}" for word in OPEN if counts[word])
     rest = ", ".join(f"{counts[word]} {word}" for word in NOT_DRIFT if counts[word])

@@ -14,7 +14,7 @@ from ..fixes import Step
 from ..fleet_report import Cause, Decision, FleetReport, HostRow
 from ..judge.verdict import outcome
 from ..model import AuditHead, Problem
-from .counts import of_hosts, verdict_line
+from .counts import by_kind, of_hosts, verdict_line
 from .text import KINDS, STATUSES, counted_as, since_of
 
 __all__ = ["audit_of", "document", "entry_of"]
@@ -25,6 +25,7 @@ def document(report: FleetReport) -> dict[str, Any]:
     says whether it is drift: not resolved, not waived, not standing, not merely what our own roles did, and not
     ``unjudged``, which is a kind of its own. The summary counts entries, as the last line does."""
     found, counts = entries(report.causes), of_hosts(report)
+    kinds = by_kind(found)
     return {
         "schema": "tunecheck/fleet/1", "tunecheck": __version__, "audit": audit_of(report.audit),
         "previous": audit_of(report.previous) if report.previous else None, "baseline": report.baseline,
@@ -35,7 +36,7 @@ def document(report: FleetReport) -> dict[str, Any]:
             "unjudged": sum(entry.lead.counts and entry.lead.unjudged for entry in found),
             "outcome": outcome(report),
             "hosts": {status: report.count(status) for status in STATUSES},     # type: ignore[arg-type]
-            "causes": {word: sum(counted_as(entry.lead) == word for entry in found) for word in KINDS},
+            "causes": {word: kinds[word] for word in KINDS},
         },
         "causes": [_cause(each) for each in report.causes],
         "entries": [{"id": entry.lead.id, "kind": counted_as(entry.lead), "what": entry.what, "group": entry.lead.group,
@@ -78,7 +79,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "id": cause.id, "kind": counted_as(cause),
         "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.drifts,
         "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
-        "code": cause.code, "was": cause.was, "absence": cause.absence,
+        "code": cause.code, "was": cause.was, "absence": cause.absence, "source": cause.source,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),
         "since": since_of(cause.since),
@@ -112,8 +113,8 @@ def _host(row: HostRow, counts: Mapping[str, int]) -> dict[str, Any]:
 
 def _problem(problem: Problem) -> dict[str, Any]:
     return {"check": problem.check, "subject": problem.subject, "outcome": problem.outcome,
-            "code": problem.code, "absence": problem.absence or None, "text": problem.text,
-            "observed": problem.observed,
+            "code": problem.code, "absence": problem.absence or None, "source": problem.source or None,
+            "text": problem.text, "observed": problem.observed,
             "expected": problem.expected, "remedy": problem.remedy,
             "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
 

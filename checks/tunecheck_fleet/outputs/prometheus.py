@@ -1,7 +1,8 @@
 """An audit as a textfile for node_exporter's collector on the control node. docs/metrics.md says what each
 metric means.
 
-No value is ever a label: each new value would be a new series. A host that did not answer has no sample of its own,
+What is counted are entries, as in the report: one for one thing that happened, however many facts it moved. No value is
+ever a label: each new value would be a new series. A host that did not answer has no sample of its own,
 but of what is open on it: that stands as it was last heard.
 """
 
@@ -14,7 +15,8 @@ from tunecheck.report.prometheus import exposition
 
 from ..entries import entries
 from ..fleet_report import FleetReport
-from .text import KINDS, SEVERITIES, STATUSES, UNJUDGED, counted_as, groups
+from .counts import by_kind, of_hosts
+from .text import KINDS, SEVERITIES, STATUSES, UNJUDGED, groups
 
 __all__ = ["METRICS", "prometheus"]
 
@@ -48,17 +50,16 @@ _MOST_FINDINGS = 20_000
 
 def prometheus(report: FleetReport) -> str:
     """The text exposition format."""
-    states = Counter(counted_as(cause) for cause in report.causes)
-    named = groups(report)
-    drift: Counter[tuple[str, str]] = Counter((cause.group, cause.severity) for cause in report.drift)
+    found_here = entries(report.causes)
+    states, of_host, named = by_kind(found_here), of_hosts(report), groups(report)
+    drift: Counter[tuple[str, str]] = Counter()
     struck: dict[tuple[str, str], set[str]] = {}
-    of_host: Counter[tuple[str, str]] = Counter()
-    for cause in report.drift:
-        struck.setdefault((cause.group, cause.severity), set()).update(cause.hosts)
-        of_host.update((host, cause.severity) for host in cause.hosts)
-    unread = Counter(cause.group for cause in report.unjudged)
-    of_host.update((host, UNJUDGED) for cause in report.unjudged for host in cause.hosts)
-    drifted = dict.fromkeys(host for host, severity in of_host if severity != UNJUDGED)
+    for entry in found_here:
+        if entry.lead.drifts:
+            drift[where := (entry.lead.group, entry.lead.severity)] += 1
+            struck.setdefault(where, set()).update(host for cause in (entry.lead, *entry.more) for host in cause.hosts)
+    unread = Counter(entry.lead.group for entry in found_here if entry.lead.counts and entry.lead.unjudged)
+    drifted = dict.fromkeys(host for entry in found_here if entry.lead.drifts for host in entry.lead.hosts)
     answered = [*drifted, *(row.host for row in report.hosts if row.status in ("ok", "partial")
                          and row.host not in drifted)][:_MOST_HOSTS]
     audit = report.audit
@@ -79,9 +80,10 @@ def prometheus(report: FleetReport) -> str:
         "tunecheck_drift_hosts": [({"group": group, "severity": severity}, len(struck.get((group, severity), ())))
                                   for group in named for severity in SEVERITIES],
         "tunecheck_unjudged": [({"group": group}, unread[group]) for group in named],
-        "tunecheck_host_drift": [({"host": host, "severity": severity}, of_host[host, severity])
+        "tunecheck_host_drift": [({"host": host, "severity": severity}, of_host.get(host, {}).get(severity, 0))
                                  for host in answered for severity in SEVERITIES],
-        "tunecheck_host_unjudged": [({"host": host}, of_host[host, UNJUDGED]) for host in answered],
+        "tunecheck_host_unjudged": [({"host": host}, of_host.get(host, {}).get(UNJUDGED, 0))
+                                    for host in answered],
         "tunecheck_host_unheard": [({"host": row.host, "group": row.group, "status": row.status}, 1)
                                    for row in report.hosts if row.status not in ("ok", "partial")],
         "tunecheck_host_finding": [(labels, 1) for labels, _ in listed],

@@ -25,9 +25,9 @@ __all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", 
 @dataclass(frozen=True)
 class FleetRow:
     """A box as the newest audit left it. ``drifted``: entries of its report that are drift; ``problems``: findings that
-    fail or are unknown, ``failing`` and ``unknown`` of them, beside ``warnings``; ``last_ok``: the newest audit that it
-    answered in. ``high``, ``medium`` and ``low``: the entries by severity, without ``unjudged``, those that could not
-    be judged."""
+    it told as failed or unknown; ``failing``, ``warnings`` and ``unknown``: those of each outcome, with
+    ``last_known`` that failed or warned and cannot be told now; ``last_ok``: the newest audit that it answered in.
+    ``high``, ``medium`` and ``low``: the entries by severity, without ``unjudged``, those that could not be judged."""
 
     host: str
     group: str
@@ -47,6 +47,7 @@ class FleetRow:
     medium: int = 0
     low: int = 0
     unjudged: int = 0
+    last_known: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
         (row.failing, "fail"), (row.warnings, "warn"), (row.unknown, "unknown")) if count]
     # Two counts: what the report has of the host, and what each check said of it.
     parts = [f"entries of the report: {entries}"] if entries else []
-    parts += [f"checks on the host: {', '.join(checks)}"] if checks else []
+    last = f" ({row.last_known} as last known: cannot be told now)" if row.last_known else ""
+    parts += [f"checks on the host: {', '.join(checks)}{last}"] if checks else []
     parts += [row.reason] if row.reason else []
     if row.status not in ("ok", "partial"):
         ever = row.last_ok is not None

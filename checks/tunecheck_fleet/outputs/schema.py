@@ -45,7 +45,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
     group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
-    was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), before=_VALUE, value=_VALUE, expected=TEXT,
+    was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), source=later(TEXT), before=_VALUE, value=_VALUE,
+    expected=TEXT,
     text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
@@ -61,8 +62,9 @@ _BOX_TIME: dict[str, Any] = {**_MAYBE_TIME, "description": "seconds since 1970 b
 _INCIDENT = object_(id=TEXT, begun=_BOX_TIME, ended=_BOX_TIME, step=TEXT, why=TEXT, unit=TEXT, codes=listed(TEXT),
                     xids=listed(COUNT), rank=MAYBE_COUNT, gpu=TEXT)
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]},
-                   code=later(TEXT), absence=later(MAYBE_TEXT), text=TEXT, observed=later(TEXT),
-                   expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT), needs_reboot=FLAG)
+                   code=later(TEXT), absence=later(MAYBE_TEXT), source=later(MAYBE_TEXT), text=TEXT,
+                   observed=later(TEXT), expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT),
+                   needs_reboot=FLAG)
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
@@ -89,7 +91,7 @@ _ROWS = {
         host=TEXT, group=TEXT, status=_STATUS, reason=TEXT, hardware=TEXT, drifted=COUNT, problems=COUNT,
         last_ok=MAYBE_COUNT, last_ok_at=_MAYBE_TIME, tunecheck=TEXT, spec=MAYBE_TEXT,
         failing=COUNT, warnings=COUNT, unknown=COUNT, high=later(COUNT), medium=later(COUNT), low=later(COUNT),
-        unjudged=later(COUNT)),
+        unjudged=later(COUNT), last_known=later(COUNT)),
     "DriftRow": object_(host=TEXT, group=TEXT, fact=TEXT, before=_VALUE, value=_VALUE, since=_SINCE, intended=FLAG),
     "HistoryRow": object_(fact=TEXT, value=_VALUE_OR_INCIDENT, since=_SINCE, before=_VALUE, gone=MAYBE_COUNT,
                           gone_at=_MAYBE_TIME, known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT)),
@@ -109,7 +111,7 @@ _ROWS = {
         owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME, covers_also=later(listed(TEXT)),
         left_out=later(TEXT)),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
-                        suspicious=FLAG, why=TEXT, sure=FLAG),
+                        suspicious=FLAG, why=TEXT, sure=FLAG, heard=COUNT),
 }
 _LIST = {**_document(
     "tunecheck fleet, drift, history, blame and waive --json: lists", schema={"const": "tunecheck/fleet-list/1"},

@@ -13,7 +13,8 @@ from .schema import audit, host, identity, snap, span
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "parts", "since", "there", "times"]
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "heard_late", "last_answers", "parts", "since",
+           "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
@@ -55,6 +56,26 @@ def there(number: int, also: Collection[int]) -> Any:
                            later.c.from_audit <= number)
     return own if not also else or_(own, (snap.c.from_audit <= number) & SNAP_END.in_(sorted(also)) & last
                                     & host.c.retired_audit.is_(None))
+
+
+def last_answers(connection: Connection, host_ids: Collection[int], number: int) -> list[tuple[int, int, int]]:
+    """(host, its last audit up to ``number`` with an answer, what it reported about itself there)."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for part in parts(host_ids):
+        wanted = (select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
+                  .where(snap.c.host_id.in_(part), snap.c.status.in_(ANSWERED), snap.c.from_audit <= number)
+                  .order_by(snap.c.from_audit))
+        found.update((host_id, (host_id, ended, about)) for host_id, ended, about in connection.execute(wanted))
+    return list(found.values())
+
+
+def heard_late(connection: Connection) -> dict[int, int]:
+    """Of hosts that were silent when they were asked first: the first audit that they answered."""
+    first = snap.alias()
+    return dict(map(tuple, connection.execute(
+        select(snap.c.host_id, func.min(snap.c.from_audit)).join(host, host.c.id == snap.c.host_id)
+        .join(first, (first.c.host_id == host.c.id) & (first.c.from_audit == host.c.first_audit))
+        .where(first.c.status.not_in(ANSWERED), snap.c.status.in_(ANSWERED)).group_by(snap.c.host_id))))
 
 
 def during(audit_id: Any) -> Any:

@@ -16,7 +16,7 @@ from ..fleet_report import Since
 from ..uncollected import uncollected
 from . import audits
 from .audit_queries import during, parts, since, times
-from .members import Cohort, members_of
+from .members import Cohort, Members, members_of
 from .rows import CensusRow, Outlier
 from .schema import span
 from .sql.compiled_statements import Hot
@@ -48,11 +48,13 @@ class Tally:
     others: list[Held]
     held: int = 0
     unknown: int = 0
+    #: Whether a host that answered holds any.
+    heard: bool = False
 
 
 @dataclass
 class Fleet:
-    """As of one audit: every host that answered it, its cohort, and the numbers of the facts that it does not know.
+    """As of one audit: the hosts that count, the cohort of each, and the numbers of the facts that it does not know.
     ``spans`` reads every span of these facts."""
 
     members: dict[int, tuple[str, Cohort]]
@@ -69,8 +71,7 @@ class Fleet:
         return (row[0], ABSENT, *row[2:]) if row[1] == self.null else row
 
 
-def _fleet(store: OpenHistory, connection: Connection, number: int, also: Collection[int] = ()) -> Fleet:
-    members, unknown = members_of(store, connection, number, also)
+def _fleet(store: OpenHistory, connection: Connection, number: int, members: Members) -> Fleet:
     newest = connection.execute(select(func.max(span.c.from_audit))).scalar() or 0
     rows = (_NOW if number >= newest else _THEN).parts(connection, {"then": number})
 
@@ -79,7 +80,7 @@ def _fleet(store: OpenHistory, connection: Connection, number: int, also: Collec
         held = span.c.until_audit.is_(None) if number >= newest and store.db.sqlite else during(number)
         return (tuple(row) for row in connection.execute(_SPAN.where(held, span.c.fact_id.in_(sorted(facts)))))
 
-    return _counted(store, connection, members, unknown, rows, spans)
+    return _counted(store, connection, members, rows, spans)
 
 
 def few(connection: Connection, number: int, members: Collection[int],
@@ -90,26 +91,33 @@ def few(connection: Connection, number: int, members: Collection[int],
         yield connection.execute(held.where(span.c.host_id.in_(part))).all()
 
 
-def _counted(store: OpenHistory, connection: Connection, members: dict[int, tuple[str, Cohort]],
-             unknown: dict[int, frozenset[int]], rows: Iterator[Sequence[Held]],
+def _heard(store: OpenHistory, connection: Connection, number: int) -> Fleet:
+    """Of the hosts that answered."""
+    members = members_of(store, connection, number)
+    return _fleet(store, connection, number, members._replace(of=members.heard, silent=frozenset(), unknown={
+        host_id: facts for host_id, facts in members.unknown.items() if host_id not in members.silent}))
+
+
+def _counted(store: OpenHistory, connection: Connection, members: Members, rows: Iterator[Sequence[Held]],
              spans: Callable[[Collection[int]], Iterable[Held]]) -> Fleet:
     names = store.interned.facts(connection)
-    tallies = _tallies(rows, members, unknown)
+    tallies = _tallies(rows, members)
     values = store.interned.decoded(connection, {value for tally in tallies.values() for value in tally.counts})
     null = next((number for number, value in values.items() if number is not None and value is None), ABSENT)
-    fleet = Fleet(members, Counter(cohort for _, cohort in members.values()), unknown, tallies, names, values, null,
-                  spans)
+    fleet = Fleet(members.of, Counter(cohort for _, cohort in members.of.values()), members.unknown, tallies, names,
+                  values, null, spans)
     _absences(fleet)
     return fleet
 
 
-def _tallies(parts: Iterator[Sequence[Held]], members: Mapping[int, tuple[str, Cohort]],
-             unknown: Mapping[int, frozenset[int]]) -> dict[tuple[Cohort, int], Tally]:
+def _tallies(parts: Iterator[Sequence[Held]], members: Members) -> dict[tuple[Cohort, int], Tally]:
     """A million spans pass through here."""
-    cohorts = list(dict.fromkeys(cohort for _, cohort in members.values()))
+    unknown, silent = members.unknown, members.silent
+    cohorts = list(dict.fromkeys(cohort for _, cohort in members.of.values()))
     number_of = {cohort: number for number, cohort in enumerate(cohorts)}
-    of_host = {host_id: number_of[cohort] for host_id, (_, cohort) in members.items()}
+    of_host = {host_id: number_of[cohort] for host_id, (_, cohort) in members.of.items()}
     nothing: frozenset[int] = frozenset()
+    last: Counter[tuple[int, int]] = Counter()      # what silent hosts told last
     first: dict[tuple[int, int], int] = {}
     counts: Counter[tuple[int, int, int]] = Counter()
     others: dict[tuple[int, int], list[Held]] = {}
@@ -117,6 +125,8 @@ def _tallies(parts: Iterator[Sequence[Held]], members: Mapping[int, tuple[str, C
         rows = [(of_host[row[0]], row[4], row[1], row) for row in part
                 if row[0] in of_host and row[4] not in unknown.get(row[0], nothing)]
         counts.update([row[:3] for row in rows])
+        if silent:
+            last.update([row[:2] for row in rows if row[3][0] in silent])
         for cohort, fact_id, value, row in rows:
             if first.setdefault((cohort, fact_id), value) != value:
                 others.setdefault((cohort, fact_id), []).append(row)
@@ -126,6 +136,9 @@ def _tallies(parts: Iterator[Sequence[Held]], members: Mapping[int, tuple[str, C
         tally = found[cohorts[cohort], fact_id]
         tally.counts[value] = count
         tally.held += count
+    for cohort, fact_id in first:
+        tally = found[cohorts[cohort], fact_id]
+        tally.heard = tally.held > last[cohort, fact_id]
     return found
 
 
@@ -151,29 +164,38 @@ def _absences(fleet: Fleet) -> None:
 def survey(store: OpenHistory, share: float, at_least: int, audit_id: int,
            also: Collection[int]) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
     with uncollected(), store.db.read() as connection:
-        fleet = _fleet(store, connection, audit_id, also)
-        return (_census(fleet), _outliers(fleet, times(store, connection), share, at_least),
-                {name: hardware for name, (_, hardware) in fleet.members.values()})
+        members = members_of(store, connection, audit_id, also)
+        fleet = _fleet(store, connection, audit_id, members)
+        return (*_surveyed(fleet, times(store, connection), share, at_least), members.classes)
 
 
-def survey_of(store: OpenHistory, connection: Connection, members: dict[int, tuple[str, Cohort]],
-              unknown: dict[int, frozenset[int]], number: int, facts: Collection[int], share: float,
-              at_least: int) -> tuple[list[CensusRow], list[Outlier]]:
+def survey_of(store: OpenHistory, connection: Connection, members: Members, number: int, facts: Collection[int],
+              share: float, at_least: int) -> tuple[list[CensusRow], list[Outlier]]:
     """``survey`` of these facts alone, of hosts that are known."""
-    fleet = _counted(store, connection, members, unknown, few(connection, number, members, facts),
-                     lambda facts: chain.from_iterable(few(connection, number, members, facts)))
-    return _census(fleet), _outliers(fleet, times(store, connection), share, at_least)
+    fleet = _counted(store, connection, members, few(connection, number, members.of, facts),
+                     lambda facts: chain.from_iterable(few(connection, number, members.of, facts)))
+    return _surveyed(fleet, times(store, connection), share, at_least)
+
+
+def _surveyed(fleet: Fleet, when: dict[int, float], share: float, at_least: int
+              ) -> tuple[list[CensusRow], list[Outlier]]:
+    """What only silent hosts told is judged where it sets one apart, and is no vote of anybody else."""
+    found = _outliers(fleet, when, share, at_least)
+    apart = {(row.group, row.hardware, row.fact) for row in found}
+    return _census(fleet, apart), found
 
 
 def census(store: OpenHistory, audit_id: int | None) -> list[CensusRow]:
     number = audits.head(store, audit_id).id
     with uncollected(), store.db.read() as connection:
-        return _census(_fleet(store, connection, number))
+        return _census(_heard(store, connection, number))
 
 
-def _census(fleet: Fleet) -> list[CensusRow]:
+def _census(fleet: Fleet, apart: Collection[tuple[str, str, str]] = ()) -> list[CensusRow]:
+    """Of what hosts that answered told, and of ``apart``: (group, hardware, fact)."""
     found = [CensusRow(*cohort, fleet.names[fact_id], fleet.values[value], count)
-             for (cohort, fact_id), tally in fleet.tallies.items() for value, count in tally.counts.items()]
+             for (cohort, fact_id), tally in fleet.tallies.items() for value, count in tally.counts.items()
+             if tally.heard or (*cohort, fleet.names[fact_id]) in apart]
     found.sort(key=lambda row: (row.group, row.hardware, row.fact, -row.count))
     return found
 
@@ -181,7 +203,7 @@ def _census(fleet: Fleet) -> list[CensusRow]:
 def outliers(store: OpenHistory, share: float, at_least: int, audit_id: int | None) -> list[Outlier]:
     number = audits.head(store, audit_id).id
     with uncollected(), store.db.read() as connection:
-        return _outliers(_fleet(store, connection, number), times(store, connection), share, at_least)
+        return _outliers(_heard(store, connection, number), times(store, connection), share, at_least)
 
 
 def _outliers(fleet: Fleet, when: dict[int, float], share: float, at_least: int) -> list[Outlier]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..own_command import own_command
 from . import audits, told_problems
-from .audit_queries import ANSWERED, SNAP_END, earlier_names, parts, since, there, times
+from .audit_queries import ANSWERED, SNAP_END, earlier_names, heard_late, last_answers, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
@@ -92,8 +92,10 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
             heads = sorted((row._replace(name=called.get(row.id, row.name)) for row in heads), key=lambda row: row.name)
             heads = [row for row in heads if only is None or row.name in only]
         abouts = store.interned.decoded(connection, {row.about for row in heads})
+        late = heard_late(connection)
+        heads = [row._replace(first_audit=late[row.id]) if row.id in late else row for row in heads] if late else heads
         silent = [row.id for row in heads if row.answer not in ANSWERED]
-        earlier = {row[0]: row[1:] for row in _last_answers(connection, silent, number)}
+        earlier = {row[0]: row[1:] for row in last_answers(connection, silent, number)}
         before = store.interned.decoded(connection, {about for _, about in earlier.values()})
         # Most hosts say the same of themselves.
         of_itself = cache(lambda about, answer: _Itself.of(abouts[about], abouts[about] if answer is None
@@ -115,17 +117,6 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
                 found.append(_state(row, of_itself(row.about, last[1] if last is not None else None), answer,
                                     last[0] if last is not None else None, number, when, row.id in then))
         return found
-
-
-def _last_answers(connection: Connection, host_ids: Sequence[int], number: int) -> list[tuple[int, int, int]]:
-    """(host, its last audit up to ``number`` with an answer, what it reported about itself there)."""
-    found: dict[int, tuple[int, int, int]] = {}
-    for start in range(0, len(host_ids), 1000):
-        wanted = (select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
-                  .where(snap.c.host_id.in_(host_ids[start:start + 1000]), snap.c.status.in_(ANSWERED),
-                         snap.c.from_audit <= number).order_by(snap.c.from_audit))
-        found.update((number_, (number_, ended, about)) for number_, ended, about in connection.execute(wanted))
-    return list(found.values())
 
 
 def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, number: int,

@@ -1,4 +1,4 @@
-"""Who answered an audit, whom each is compared with, and what it does not know."""
+"""Who is in an audit, whom each is compared with, and what it does not know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from . import audits
-from .audit_queries import ANSWERED, earlier_names, there
+from .audit_queries import ANSWERED, earlier_names, last_answers, there
 from .peers import peers
 from .schema import host, snap
 from .spans import families
@@ -16,7 +16,7 @@ from .spans import families
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["Cohort", "classes", "members_of"]
+__all__ = ["Cohort", "Members", "classes", "members_of"]
 
 #: Group, hardware.
 Cohort = tuple[str, str]
@@ -36,14 +36,39 @@ class Unknown(NamedTuple):
             name in self.names or name.startswith(self.families)))
 
 
-def members_of(store: OpenHistory, connection: Connection, number: int,
-             also: Collection[int] = ()) -> tuple[dict[int, tuple[str, Cohort]], dict[int, frozenset[int]]]:
-    """Every host that answered, with its name and its cohort; and what those that answered in part do not know."""
+class Members(NamedTuple):
+    """The hosts of an audit by number. ``of``: every host that answered, and every silent one as it was last heard,
+    with its name and its cohort. ``unknown``: what those that answered in part do not know. ``silent``: which of them
+    did not answer."""
+
+    of: dict[int, tuple[str, Cohort]]
+    unknown: dict[int, frozenset[int]]
+    silent: frozenset[int]
+
+    @property
+    def heard(self) -> dict[int, tuple[str, Cohort]]:
+        """Those of ``of`` that answered."""
+        return {number: member for number, member in self.of.items() if number not in self.silent} if self.silent \
+            else self.of
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """Host -> the hardware of those that it is compared with."""
+        return {name: hardware for name, (_, hardware) in self.of.values()}
+
+
+def members_of(store: OpenHistory, connection: Connection, number: int, also: Collection[int] = ()) -> Members:
+    """A silent host is what it was when it was last heard: who says nothing any more has not left its like, and the
+    others are compared with as many hosts as before."""
     # Plain tuples: of SQLAlchemy's own rows ten thousand take longer to read than to fetch.
-    rows = list(map(tuple, connection.execute(
-        select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
-        .where(there(number, also), snap.c.status.in_(ANSWERED))).all()))
-    abouts = store.interned.decoded(connection, {about for _, _, about in rows})
+    asked = list(map(tuple, connection.execute(
+        select(host.c.id, host.c.name, snap.c.about_id, snap.c.status).join(snap, snap.c.host_id == host.c.id)
+        .where(there(number, also))).all()))
+    quiet = {host_id: about for host_id, _, about, status in asked if status not in ANSWERED}
+    last = {host_id: about for host_id, _, about in last_answers(connection, list(quiet), number)} if quiet else {}
+    rows = [(host_id, name, last.get(host_id, about)) for host_id, name, about, _ in asked
+            if host_id not in quiet or host_id in last]
+    abouts = store.interned.decoded(connection, {about for _, _, about in rows} | set(quiet.values()))
     came: dict[int, int] = {}
     if len({abouts[about]["hardware"] for _, _, about in rows}) > 1:
         first = select(snap.c.host_id, func.min(snap.c.from_audit).label("begun")).where(
@@ -52,8 +77,10 @@ def members_of(store: OpenHistory, connection: Connection, number: int,
             first, (first.c.host_id == snap.c.host_id) & (first.c.begun == snap.c.from_audit))).all()))
     then = store.interned.decoded(connection, set(came.values()))
     now = {about: (told["group"], told["hardware"]) for about, told in abouts.items() if about is not None}
-    classes = peers({host_id: (*now[about], then[came[host_id]]["hardware"] if host_id in came else now[about][1])
-                     for host_id, _, about in rows})
+    # The inventory says in which group a silent host is.
+    groups = {host_id: now[about][0] for host_id, about in quiet.items()}
+    classes = peers({host_id: (groups.get(host_id, now[about][0]), now[about][1], then[came[host_id]]["hardware"]
+                               if host_id in came else now[about][1]) for host_id, _, about in rows})
     cohorts: dict[Cohort, Cohort] = {}      # one object each: hashing a hundred thousand equal ones is not free
     members: dict[int, tuple[str, Cohort]] = {}
     unknown: dict[int, frozenset[int]] = {}
@@ -61,17 +88,17 @@ def members_of(store: OpenHistory, connection: Connection, number: int,
     called = earlier_names(connection, number)
     same: dict[int, frozenset[int]] = {}    # most hosts say the same of themselves
     for host_id, name, about in rows:
-        cohort = (now[about][0], classes[host_id])
+        cohort = (groups.get(host_id, now[about][0]), classes[host_id])
         members[host_id] = (called.get(host_id, name), cohorts.setdefault(cohort, cohort))
         if names := abouts[about]["unknown"]:
             if about not in same:
                 reported = frozenset(abouts[about].get("told", ()))
                 same[about] = Unknown(frozenset(names), families(names), reported).of(facts)
             unknown[host_id] = same[about]
-    return members, unknown
+    return Members(members, unknown, frozenset(quiet).intersection(members))
 
 
 def classes(store: OpenHistory, audit_id: int | None) -> dict[str, str]:
     number = audits.head(store, audit_id).id
     with store.db.read() as connection:
-        return {name: hardware for name, (_, hardware) in members_of(store, connection, number)[0].values()}
+        return members_of(store, connection, number).classes

@@ -38,14 +38,15 @@ _LISTS = Hot(select(value.c.id, value.c.json).where(
 
 class OneHost:
     """The host ``name`` in an audit that it is in or not. ``members``: number -> name and cohort of every host that
-    answered."""
+    answered; ``counted``: with those that are silent, as they were last heard."""
 
     def __init__(self, store: OpenHistory, name: str, number: int) -> None:
         self._store, self.name, self._number = store, name, number
         with store.db.read() as connection:
             if store.db.sqlite:
                 connection.exec_driver_sql(f"PRAGMA cache_size=-{_CACHE_KIB}")
-            self.members, self._unknown = members_of(store, connection, number)
+            self.counted = members_of(store, connection, number)
+            self.members, self._unknown = self.counted.heard, self.counted.unknown
             self._null = store.interned.null(connection)
             self.facts = dict(store.interned.facts(connection))
         self._numbers: dict[str, int] = {}
@@ -55,7 +56,7 @@ class OneHost:
     @property
     def classes(self) -> dict[str, str]:
         """Host -> the hardware of those that it is compared with."""
-        return {name: hardware for name, (_, hardware) in self.members.values()}
+        return self.counted.classes
 
     def survey(self, facts: Collection[str], share: float, at_least: int) -> tuple[list[CensusRow], list[Outlier]]:
         """Store.survey of these facts alone."""
@@ -63,14 +64,13 @@ class OneHost:
         if not numbers:
             return [], []
         with self._store.db.read() as connection:
-            return survey_of(self._store, connection, self.members, self._unknown, self._number, numbers, share,
-                             at_least)
+            return survey_of(self._store, connection, self.counted, self._number, numbers, share, at_least)
 
     def differing(self, share: float, at_least: int, votes: Callable[[str], bool]) -> set[str]:
         """The facts on which the host differs from at least ``share`` of its cohort. A fact is read no further once
         more of them than that would leave have what the host has: mostly the first hundred say so."""
         peers = [] if self._own is None else [
-            number for number, (_, cohort) in self.members.items() if cohort == self.members[self._own][1]]
+            number for number, (_, cohort) in self.counted.of.items() if cohort == self.members[self._own][1]]
         if self._own is None or len(peers) < at_least:
             return set()
         left = {number for number, name in self.facts.items() if votes(name)} - self._of(self._own)
@@ -128,6 +128,12 @@ class OneHost:
                     found[group].update(row[4] for row in self._spans(connection, part, left))
         return {(group, self.facts[number]) for group, numbers in found.items() for number in numbers}
 
+    def last_told(self) -> set[tuple[str, str]]:
+        """(group, fact) of all that silent hosts told when they were last heard."""
+        with self._store.db.read() as connection:
+            return {(self.counted.of[row[0]][1][0], self.facts[row[4]])
+                    for row in self._spans(connection, self.counted.silent, self.facts)}
+
     def moved(self, after: int, groups: Mapping[str, str]) -> set[tuple[str, str]]:
         """(group, fact) of all that changed on the hosts of ``groups`` (host -> its group in this audit) after that
         audit, and of what changed earlier and is so."""
@@ -179,9 +185,9 @@ class OneHost:
             return history.held_by(self._store, connection, rows)
 
     def knows(self, name: str, fact: str) -> bool:
-        """Whether the host answered and does not call the fact unknown."""
+        """Whether the host does not call the fact unknown, or did not when it was last heard."""
         if not self._numbers:
-            self._numbers = {called: number for number, (called, _) in self.members.items()}
+            self._numbers = {called: number for number, (called, _) in self.counted.of.items()}
             self._names = {called: number for number, called in self.facts.items()}
         number = self._numbers.get(name)
         return number is not None and self._names[fact] not in self._of(number)

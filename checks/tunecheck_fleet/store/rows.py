@@ -52,7 +52,7 @@ class HostState(NamedTuple):
     """A host in one audit. ``last_ok``: the newest audit up to this one that it answered in. ``problems``,
     ``outcomes``, ``volatile`` and ``boot_id`` are those of its newest answer (``newest`` says of which audit), also
     where an older audit is asked for, but for ``problems`` that are ``kept``: these are that audit's. ``unknown`` is
-    that audit's. ``first_audit``: since when the store knows it.
+    that audit's. ``first_audit``: since when anything is known of it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
     for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it.
     ``untold``: all of these; ``skipped``: those that did not apply, each with the code of its skip. ``reported``: what
@@ -131,8 +131,8 @@ class DiffRow(NamedTuple):
 
 
 class CensusRow(NamedTuple):
-    """How many hosts of a group and hardware have this value. Absence is counted too (value None); a host that did not
-    answer, or does not know the fact, is counted nowhere."""
+    """How many hosts of a group and hardware have this value. Absence is counted too (value None); a host that does not
+    know the fact is counted nowhere, and one that did not answer only by ``survey``, as it was last heard."""
 
     group: str
     hardware: str
@@ -167,8 +167,9 @@ class Flap:
 
 @dataclass(frozen=True)
 class Volatile:
-    """How restless a fact is. ``distinct_share``: different values per host that has it. ``change_rate``: changes per
-    host and audit. ``suspicious``: it moves like a gauge or counter and does not belong in the history; ``why`` says
+    """How restless a fact is. ``hosts``: that have it now; ``distinct_share``: different values per host of these.
+    ``heard``: hosts that answered in these audits; ``change_rate``: changes per host of these and audit.
+    ``suspicious``: it moves like a gauge or counter and does not belong in the history; ``why`` says
     so in one line. ``sure``: so long, on so many hosts, each to other values, that it can be nothing else."""
 
     fact: str
@@ -178,6 +179,7 @@ class Volatile:
     suspicious: bool = False
     why: str = ""
     sure: bool = False
+    heard: int = 0
 
 
 @dataclass(frozen=True)

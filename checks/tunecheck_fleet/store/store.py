@@ -132,7 +132,8 @@ class Store(OpenHistory):
 
     def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()
                ) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
-        """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``."""
+        """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``, and
+        with those that are silent, as they were last heard."""
         return census.survey(self, share, at_least, audit_id, also)
 
     def hosts(self, audit_id: int | None = None, also: Collection[int] = (), only: Collection[str] | None = None,

@@ -14,9 +14,9 @@ from tunecheck.report.words.fleet_words import FLAP_CHANGES, FLAP_DAYS
 from tunecheck.util.at_first_use import dataclass
 
 from . import audits
-from .audit_queries import during, times
+from .audit_queries import ANSWERED, SNAP_END, during, times
 from .rows import Flap, Volatile
-from .schema import host, span
+from .schema import host, snap, span
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -76,8 +76,12 @@ def volatility(store: OpenHistory, last: int, audit_id: int | None, restless: bo
             .where(span.c.until_audit.is_(None) if audit_id is None else during(audit_id),
                    *((span.c.fact_id.in_(sorted(found)),) if restless else ()))
             .group_by(span.c.fact_id))} if found else {}
+        heard = connection.execute(
+            select(func.count(snap.c.host_id.distinct())).join(host, host.c.id == snap.c.host_id)
+            .where(snap.c.status.in_(ANSWERED), snap.c.from_audit <= heads[-1].id, heads[0].id <= SNAP_END)
+        ).scalar() if found else 0
         names = store.interned.facts(connection)
-    rows = [_row(names[fact_id], *held.get(fact_id, (len(moves.had), 1)), moves, len(window))
+    rows = [_row(names[fact_id], *held.get(fact_id, (len(moves.had), 1)), moves, len(window), heard or 0)
             for fact_id, moves in found.items()]
     return sorted(rows, key=lambda row: (not row.suspicious, -row.change_rate, row.fact))
 
@@ -88,15 +92,18 @@ def _moving(moves: Moves, hosts: int, steps: int) -> bool:
     return steps >= 3 and 2 * moves.audits(hosts, MOVING, TOGETHER) >= steps and total >= AGAIN * touched
 
 
-def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int) -> Volatile:
+def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int, heard: int) -> Volatile:
+    """Suspicious is what moves on many of the hosts that have it. How often it changed is counted of all that were
+    heard: those that do not have it, or lost it, may have had it in between."""
     total, touched = sum(values.total() for values in moves.changed.values()), len(moves.had)
     moved = moves.audits(hosts, MOVING, TOGETHER)
     returns = moves.returned > RETURNS * total
     suspicious = _moving(moves, hosts, steps) and (not returns or moved >= AUDITS)
     sure = suspicious and not returns and moves.audits(hosts, SURELY, APART) >= AUDITS
-    return Volatile(name, hosts, distinct / hosts, total / (hosts * steps), suspicious, "" if not suspicious else
+    rate = total / (max(heard, touched) * steps)
+    return Volatile(name, hosts, distinct / hosts, rate, suspicious, "" if not suspicious else
                     f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
-                    "a reading, not like a setting, and does not belong in the history", sure)
+                    "a reading, not like a setting, and does not belong in the history", sure, heard)
 
 
 def flaps(store: OpenHistory, days: float = FLAP_DAYS, audit_id: int | None = None,

@@ -147,6 +147,27 @@ def test_a_fact_that_could_not_be_read_before_is_told_so_in_its_history(tmp_path
         assert ("first heard" in done.output) == bool(heard)
 
 
+@pytest.mark.parametrize("silent", [1, 2])
+def test_what_a_host_told_when_it_was_heard_first_could_not_be_told_late(silent: int, tmp_path: Path) -> None:
+    """It was asked before, and did not answer: that is no answer without the value."""
+    place = str(tmp_path / "fleet.db")
+    bad = Problem("cpu-governor", "it", "fail", "what it says", code="x")
+    with Store(place) as store:
+        for _ in range(silent):
+            head = store.begin("all", [("h", "g"), ("other", "g")])
+            store.put(head.id, Seen("h", "g", "unreachable", "no route to host"))
+            store.put(head.id, Seen("other", "g", "ok", hardware="hw", tunecheck="0.1.0"))
+            store.finish(head.id)
+        for _ in range(2):
+            _told(store, bad, gpu__count=8)
+            (since,) = {cause.since for cause in report(store).causes if cause.fact == "cpu-governor"}
+            assert since is not None and (since.seen, since.after, since.untold) == (silent + 1, None, False)
+    for verb in (("history", "--host", "h", "--all"), ("blame", "gpu.count", "--host", "h")):
+        done = CliRunner().invoke(cli, [*verb, "--store", place])
+        assert done.exit_code == 0 and "could not be told" not in done.output, done.output
+        assert "first heard" in done.output
+
+
 @pytest.mark.parametrize(("since", "said"), [(2, "not before #2"), (3, "there is no audit #3")])
 def test_an_audit_that_nothing_can_have_followed_is_named_as_what_it_is(tmp_path: Path, since: int, said: str) -> None:
     with open_store(str(tmp_path / "fleet.db"), catalogue=1) as store:

@@ -108,6 +108,8 @@ EVENT_WORDS = {name: (f"an entry of the fleet's report (tunecheck audit, drift, 
     "NO NVML": ("several checks could not be judged, as NVIDIA's driver did not answer", "", "nvml-answers"),
     "NO PCI DEVICES": ("several checks could not be judged, as the list of PCI devices was not read", "",
                        "accelerator-count"),
+    "MISSING SOURCE": ("several checks could not be judged, as one file, text or answer that all of them read is "
+                       "missing", "", ""),
 }.items()}
 
 

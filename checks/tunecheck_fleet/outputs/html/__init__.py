@@ -28,7 +28,20 @@ from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
 from ..entry_words import approving, expected, fix, lead, needs, says, severity, silence, title
-from ..text import SEVERITIES, STATUSES, change, clock, counted_as, interval, kind, lasts, titled
+from ..text import (
+    SEVERITIES,
+    STATUSES,
+    change,
+    clock,
+    counted_as,
+    in_words,
+    interval,
+    kind,
+    lasts,
+    measured,
+    shown,
+    titled,
+)
 from .timeline import timeline
 
 __all__ = ["html"]
@@ -114,9 +127,21 @@ def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> d
             "decided_at": "" if decision is None else clock(decision.created),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
-            "expected": expected(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",
+            "against": _against(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",
             "fix": [(part, _place(command) if command else "")
                     for part, command in pieces(fix(cause), cause.commands)]}
+
+
+def _against(cause: Cause) -> tuple[str, str]:
+    """What the cause is held against, under its name: only what somebody asks for is expected. Of a change that is what
+    was there before; ("", "") where nothing is said."""
+    if cause.authority == "previous":
+        return ("Value before", _cut(shown(measured(cause.fact, cause.before)))) if not in_words(cause) else ("", "")
+    if cause.authority == "majority":
+        return "Comparison", cause.expected
+    if cause.authority == "identity" and cause.expected == "one host":
+        return "Expected", f"{cause.expected} alone"
+    return ("Expected", said) if (said := expected(cause)) else ("", "")
 
 
 def _not_of(cause: Cause) -> str:

@@ -82,6 +82,19 @@ def test_five_restless_facts_are_named(makes: Makes) -> None:
     assert store.volatility(1) == []
 
 
+def test_how_often_a_fact_changes_is_counted_of_every_host_that_was_heard(makes: Makes) -> None:
+    """Also of those that never had it: a word that one host of 16 got and lost is no word that half of them change."""
+    store = makes.fresh()
+    one(store, *(seen(f"h{host}", {"steady": 1, "word": 1} if host == 1 else {"steady": 1}) for host in range(16)))
+    one(store, *(seen(f"h{host}", {"steady": 1, "word": 1} if host < 2 else {"steady": 1}) for host in range(16)))
+    found = {row.fact: row for row in store.volatility()}
+    assert (found["word"].change_rate, found["word"].heard, found["word"].hosts) == (1 / 16, 16, 2)
+    one(store, *(seen(f"h{host}", {"steady": 1, "word": 1} if host == 1 else {"steady": 1}) for host in range(15)))
+    found = {row.fact: row for row in store.volatility()}
+    assert (found["word"].change_rate, found["word"].heard) == (1 / 16, 16)
+    assert {row.heard for row in store.volatility(2)} == {16}, "h15 was heard in the first of the two"
+
+
 def test_waivers(makes: Makes) -> None:
     store = makes.fresh()
     now = makes.clock.now
