@@ -20,6 +20,7 @@ from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
 from .asked import asked
+from .authority import judged
 from .carried_on import told_before
 from .desired import desired
 from .identity import identity, replaced
@@ -188,7 +189,13 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
-    return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+    """Also where a check tells of the value: it is the facts that the check judges that go there and back."""
+    of_host: dict[str, list[str]] = {}
+    for host, fact in view.flaps:
+        of_host.setdefault(host, []).append(fact)
+    return [row._replace(flapping=True) if row.host in of_host and (
+        row.fact in of_host[row.host] or any(judged(row.fact, row.subject, of_host[row.host]))) else row
+        for row in rows] if of_host else rows
 
 
 def _as_heard(view: View, rows: list[Row]) -> list[Row]:
