@@ -63,9 +63,12 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
 
 def _said_since(store: Store, shown: AuditHead) -> str:
     """What somebody said after the audit, and its report counts all the same."""
+    from .judge.said import said_of
+
     end = shown.finished if shown.finished is not None else shown.started
-    said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for each in store.decisions()
-            if each.created > end and each.ended is None and each.audit <= shown.id]
+    found = said_of(store, shown)
+    decisions = {row.decision.id: row.decision for row in (*found.by_then, *found.since) if row.decision.created > end}
+    said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for _, each in sorted(decisions.items())]
     said += [f"waiver {each.id} of {each.fact} by {each.author}" for each in store.waivers() if each.created > end]
     return f"; said since, and applied here where it covers something: {some(said, _NAMED, ', ')}" if said else ""
 
