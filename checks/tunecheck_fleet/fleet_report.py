@@ -29,15 +29,17 @@ State = Literal["new", "grown", "known", "resolved"]
 class Note(str):
     """A line for people, with what code has to know of it. ``facts``: the names of the facts, or checks, that it is
     about. ``hides``: it says that changes are left out of the report, so it stays where only a part is shown; as
-    it does in the report of each of its ``hosts``."""
+    it does in the report of each of its ``hosts``. ``first``: before the others, as the next step goes by it."""
 
     facts: tuple[str, ...]
     hides: bool
     hosts: tuple[str, ...]
+    first: bool
 
-    def __new__(cls, text: str, *facts: str, hides: bool = False, hosts: tuple[str, ...] = ()) -> Note:
+    def __new__(cls, text: str, *facts: str, hides: bool = False, hosts: tuple[str, ...] = (),
+                first: bool = False) -> Note:
         made = super().__new__(cls, text)
-        made.facts, made.hides, made.hosts = facts, hides, hosts
+        made.facts, made.hides, made.hosts, made.first = facts, hides, hosts, first
         return made
 
 
@@ -244,7 +246,8 @@ class HostRow:
     """One host of the grid. ``outcomes``: check family -> worst outcome. ``last_ok``: the newest audit that it answered
     in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
     asks it is still running. ``specified``: it was judged with a specification. ``skipped``: checks that did not apply,
-    each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known)."""
+    each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known).
+    ``called_now``: it did not answer, and another name that did tells to be its machine."""
 
     host: str
     group: str
@@ -262,6 +265,7 @@ class HostRow:
     specified: bool = True
     skipped: Mapping[str, str] = field(default_factory=dict)
     dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    called_now: str = ""
 
 
 @dataclass(frozen=True)

@@ -245,5 +245,6 @@ def _hosts(view: View, found: tuple[Cause, ...], unjudged: Mapping[tuple[str, st
         outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,
         last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
         waits=host.waits, specified=host.spec is not None, dark=host.dark,
+        called_now=view.called_now.get(host.host, ""),
         skipped={**dict.fromkeys(host.unasked, NOT_DECLARED), **host.skipped, **lost.get(host.host, {})})
         for host in view.hosts if about is None or host.host == about)

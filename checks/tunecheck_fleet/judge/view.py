@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -253,6 +254,13 @@ class View:
         approval = self.decided.get(("approve", host, fact)) if (host, fact) in self.baselines else None
         prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
         return approval is None or approval.audit <= prior
+
+    @cached_property
+    def called_now(self) -> dict[str, str]:
+        """Silent host -> the name that answered with its key, under which it most likely is now."""
+        answered = {host.host: host.answered for host in self.hosts}
+        return {claim.other: claim.host for claim in self.claims
+                if claim.since is None and answered.get(claim.host) and answered.get(claim.other) is False}
 
     def of(self, fact: str) -> Meta:
         return self.meta.get(fact, _PLAIN)
