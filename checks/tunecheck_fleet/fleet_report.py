@@ -153,8 +153,8 @@ class Cause:
     fixes: tuple[Fix, ...] = ()
     #: Those of its hosts that are silent: they have it as far as is known.
     last_heard: tuple[LastHeard, ...] = ()
-    #: Of values that are what they were before: host -> since when it had another one. ``since`` is when that ended.
-    opened: Mapping[str, Since] = field(default_factory=dict)
+    #: Of what is over, host -> when it ended. Values and ``since`` are those that it had while it was open.
+    ended: Mapping[str, Since] = field(default_factory=dict)
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
@@ -183,6 +183,7 @@ class Cause:
                        untold=tuple(host for host in self.untold if host in hosts),
                        last_heard=tuple(replace(each, hosts=left) for each in self.last_heard
                                         if (left := tuple(host for host in each.hosts if host in hosts))),
+                       ended={host: since for host, since in self.ended.items() if host in hosts},
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property

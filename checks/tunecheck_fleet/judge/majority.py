@@ -68,8 +68,8 @@ def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collectio
             meta = view.of(fact)
             rows.append(Row(
                 "majority", meta.severity, fact, move.group, host, expected=f"again as {vote.count} of {vote.total} in "
-                f"{move.group}", fix=meta.fix, value=move.before, before=vote.value, since=move.since,
-                state="resolved", opened=move.held, same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
+                f"{move.group}", fix=meta.fix, value=move.before, before=vote.value, since=move.held,
+                state="resolved", ended=move.since, same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
             settled.add((host, fact))
     return rows, settled
 

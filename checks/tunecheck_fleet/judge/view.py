@@ -136,7 +136,7 @@ class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
     time; None: that is not kept (a history of an older version). ``unspecified``: it was found with a specification,
     and the host is judged without one now. ``respecified``: the audit in which it was over judged the host by another
-    specification than the one before."""
+    specification than the one before. ``ended``: when that was."""
 
     host: str
     group: str
@@ -147,6 +147,7 @@ class Resolved:
     told: Problem | None = None
     unspecified: bool = False
     respecified: bool = False
+    ended: Since | None = None
 
 
 @dataclass(frozen=True)

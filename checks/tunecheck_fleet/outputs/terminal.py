@@ -227,6 +227,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
                                          words.part_of(finding)) if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []
+    parts += words.over(cause, verbose, now)
     if (told := words.lead(finding)) and told not in first:
         parts.append(told)
     if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
