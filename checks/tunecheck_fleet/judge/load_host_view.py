@@ -16,7 +16,7 @@ from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
 from .carried_on import carried_on
 from .options import SPLIT, JudgeOptions
-from .said import said_of
+from .said.decisions import said_of
 from .shared_values import each_of, kept_of
 from .silent import without_left
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon

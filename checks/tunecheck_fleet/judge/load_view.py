@@ -15,7 +15,7 @@ from .approved import approved
 from .carried_on import carried_on
 from .notes import passed
 from .options import SPLIT, JudgeOptions
-from .said import said_of
+from .said.decisions import said_of
 from .shared_values import each_of, kept_of
 from .silent import without_left
 from .view import Kept, Move, Outlier, Tally, View, canon

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from tunecheck.rules.codes import NOT_DECLARED
 from tunecheck.util.text import some
 
-from ..called_now import ask_no_more
 from ..fleet_report import Note
+from .identity import ask_no_more
 from .not_judged import meaning
 from .view import View
 from .volatile import VolatileFact

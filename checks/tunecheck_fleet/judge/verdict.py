@@ -33,10 +33,10 @@ from .put_back import with_play
 from .reference import reference
 from .roles import roles
 from .rows import Row, causes, decided_as
+from .said.waivers import waive
 from .view import View
 from .volatile import volatile_facts
 from .votes import Vote, votes
-from .waivers import waive
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tunecheck.util.host_names import fold
 
-from ..called_now import ask_no_more
 from ..fleet_report import FleetReport, HostRow
+from ..judge.identity import ask_no_more
 from ..model import Status
 from ..scope import UNGROUPED, files_of, inventory_of, of_carried
 

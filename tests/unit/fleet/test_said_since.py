@@ -13,6 +13,7 @@ from tests.unit.fleet.store.stores import Clock
 from tunecheck_fleet.decisions_by_id import decide
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.judge.said.decisions import about as decisions_about
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.outputs.text import kind
 from tunecheck_fleet.store import Store, open_store
@@ -59,6 +60,11 @@ def _told(store: Store, audit: int, name: str = "box0") -> list[Cause]:
     return told
 
 
+def _note(store: Store, audit: int) -> str:
+    """What stands above an audit that is not the newest."""
+    return newer_than(store, audit, decisions_about(store, audit))[0]
+
+
 @pytest.mark.parametrize(("what", "about", "word"), _CASES)
 def test_what_is_said_counts_in_every_earlier_audit_and_is_named(
         store: Store, what: Literal["approve", "acknowledge"], about: str, word: str) -> None:
@@ -68,7 +74,7 @@ def test_what_is_said_counts_in_every_earlier_audit_and_is_named(
         # A change that is the baseline since an earlier audit is told no more.
         assert all(kind(each) == word for each in _told(store, night)), night
     assert _told(store, nights[1]) and not _told(store, nights[0])
-    assert f"{what} 1 of" in newer_than(store, nights[1])[0] and f"{what} 1 of" not in newer_than(store, nights[0])[0]
+    assert f"{what} 1 of" in _note(store, nights[1]) and f"{what} 1 of" not in _note(store, nights[0])
     store.end_decision(1)
     assert [each.counts and each.acknowledged is None for each in _told(store, nights[1])] == [True]
 
@@ -79,7 +85,7 @@ def test_what_was_over_in_between_is_not_what_it_was_said_of(
     nights = [_night(store, about, odd) for odd in (False, True, False, True)]
     _say(store, what)
     assert [kind(each) for each in _told(store, nights[1])] == ["new"]
-    assert f"{what} 1 of" not in newer_than(store, nights[1])[0]
+    assert f"{what} 1 of" not in _note(store, nights[1])
     assert [kind(each) for each in _told(store, nights[3])] == [word]
 
 

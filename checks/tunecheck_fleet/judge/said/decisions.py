@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..fleet_report import Decision
-from ..lookup import KEY, check
-from ..model import AuditHead
-from .rows import named_as
-from .view import canon
+from ...fleet_report import Decision
+from ...lookup import KEY, check
+from ...model import AuditHead
+from ..rows import named_as
+from ..view import canon
 
 if TYPE_CHECKING:
-    from ..store import Store
-    from ..store.rows import Decided
+    from ...store import Store
+    from ...store.rows import Decided
 
-__all__ = ["Said", "said_of"]
+__all__ = ["Said", "about", "said_of"]
 
 
 class Said(NamedTuple):
@@ -31,6 +31,12 @@ class Said(NamedTuple):
     def decided(self) -> dict[tuple[str, str, str], Decision]:
         """(kind, host, fact or check) -> the newest decision."""
         return {(row.decision.kind, row.host, row.name): row.decision for row in (*self.by_then, *self.since)}
+
+
+def about(store: Store, audit_id: int) -> list[Decision]:
+    """Every decision about what was found in the audit."""
+    said = said_of(store, store.audit(audit_id))
+    return [row.decision for row in (*said.by_then, *said.since)]
 
 
 def said_of(store: Store, audit: AuditHead) -> Said:
