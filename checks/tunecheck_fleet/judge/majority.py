@@ -94,7 +94,9 @@ def splits(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_groups: Coll
             value, count = min(moved.items(), key=lambda item: (-item[1], item[0]))
             first, last = min(move.since.seen for move in steps), max(move.since.seen for move in steps)
             here = f" in #{last}" if first == last else f" in #{first}..#{last}"
-            notes.append(f"looks like a rollout: {count} changed to {value[:80]}{here}" if count > 2 else
+            # As the values of the split are shown.
+            to = "(absent)" if value == "null" else value[:80]
+            notes.append(f"looks like a rollout: {count} changed to {to}{here}" if count > 2 else
                          f"{sum(moved.values())} changed{here}")
         if len(vote.shares) > len(shares):
             notes.append(f"{len(vote.shares) - len(shares)} more values")

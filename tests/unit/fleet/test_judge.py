@@ -123,6 +123,14 @@ def test_a_tenth_of_a_group_is_a_rollout_and_a_split_says_so() -> None:
     assert _figures(report.splits[0].note) == ["3", "5"] and '"b"' in report.splits[0].note
 
 
+def test_what_is_absent_has_one_word_in_a_split() -> None:
+    names = [f"h{number:03d}" for number in range(3)]
+    moves = tuple(move(name, "f", "a", None) for name in names)
+    (split,) = _said(view(_values(10, "f", "a", **dict.fromkeys(names)), moves=moves)).splits
+    said = terminal(FleetReport(head(5), None, (), (), (split,)), Style(0))
+    assert "(absent) x3" in said and "3 changed to (absent)" in said and "null" not in said
+
+
 @pytest.mark.parametrize("audits", [(3,), (5,), (3, 4)])
 def test_what_moved_is_told_of_the_audit_in_which_it_moved(audits: tuple[int, ...]) -> None:
     """Beside an audit of long ago that need not be the newest."""
