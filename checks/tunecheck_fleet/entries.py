@@ -66,8 +66,7 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     for index, cause in enumerate(ranked):
         for wave in cause.all_waves:
             for host in wave.hosts:
-                # What is over is together what was so while it was open.
-                since = cause.opened.get(host, wave.since)
+                since = wave.since or cause.ended.get(host)
                 if since is not None:
                     key = host, since.seen, _sort(cause)
                     together.setdefault(key, []).append(index)

@@ -29,15 +29,17 @@ State = Literal["new", "grown", "known", "resolved"]
 class Note(str):
     """A line for people, with what code has to know of it. ``facts``: the names of the facts, or checks, that it is
     about. ``hides``: it says that changes are left out of the report, so it stays where only a part is shown; as
-    it does in the report of each of its ``hosts``."""
+    it does in the report of each of its ``hosts``. ``first``: before the others, as the next step goes by it."""
 
     facts: tuple[str, ...]
     hides: bool
     hosts: tuple[str, ...]
+    first: bool
 
-    def __new__(cls, text: str, *facts: str, hides: bool = False, hosts: tuple[str, ...] = ()) -> Note:
+    def __new__(cls, text: str, *facts: str, hides: bool = False, hosts: tuple[str, ...] = (),
+                first: bool = False) -> Note:
         made = super().__new__(cls, text)
-        made.facts, made.hides, made.hosts = facts, hides, hosts
+        made.facts, made.hides, made.hosts, made.first = facts, hides, hosts, first
         return made
 
 
@@ -151,8 +153,8 @@ class Cause:
     fixes: tuple[Fix, ...] = ()
     #: Those of its hosts that are silent: they have it as far as is known.
     last_heard: tuple[LastHeard, ...] = ()
-    #: Of values that are what they were before: host -> since when it had another one. ``since`` is when that ended.
-    opened: Mapping[str, Since] = field(default_factory=dict)
+    #: Of what is over, host -> when it ended. Values and ``since`` are those that it had while it was open.
+    ended: Mapping[str, Since] = field(default_factory=dict)
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
@@ -181,6 +183,7 @@ class Cause:
                        untold=tuple(host for host in self.untold if host in hosts),
                        last_heard=tuple(replace(each, hosts=left) for each in self.last_heard
                                         if (left := tuple(host for host in each.hosts if host in hosts))),
+                       ended={host: since for host, since in self.ended.items() if host in hosts},
                        state="grown" if len(states) > 1 else next(iter(states), self.state))
 
     @property
@@ -244,7 +247,8 @@ class HostRow:
     """One host of the grid. ``outcomes``: check family -> worst outcome. ``last_ok``: the newest audit that it answered
     in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
     asks it is still running. ``specified``: it was judged with a specification. ``skipped``: checks that did not apply,
-    each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known)."""
+    each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known).
+    ``called_now``: it did not answer, and another name that did tells to be its machine."""
 
     host: str
     group: str
@@ -262,6 +266,7 @@ class HostRow:
     specified: bool = True
     skipped: Mapping[str, str] = field(default_factory=dict)
     dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    called_now: str = ""
 
 
 @dataclass(frozen=True)

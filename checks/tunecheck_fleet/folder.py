@@ -18,6 +18,7 @@ from tunecheck.util.at_first_use import dataclass
 from tunecheck.util.text import some
 
 from .model import Answer, Status
+from .scope import UNGROUPED
 from .snapshot_age import misfit
 
 __all__ = ["MAX_AGE_S", "Folder"]
@@ -39,7 +40,8 @@ _HOW = "expected HOST.json or GROUP/HOST.json, each made on its box by: sudo tun
 @dataclass(frozen=True)
 class Folder:
     """``files``: host -> (group, its file). A host without a file was asked and said nothing: those of ``absent`` (host
-    -> group), which the audit before had. ``ignored``: files that lie there and are no snapshot by their names.
+    -> group), which the audit before had. ``outside``: those (host -> group) whose file lies in no group's folder any
+    more. ``ignored``: files that lie there and are no snapshot by their names.
     ``closed``: folder in it that cannot be looked into -> why. ``max_age``: seconds; an older snapshot counts as
     incomplete."""
 
@@ -48,6 +50,7 @@ class Folder:
     max_age: float = MAX_AGE_S
     ignored: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
+    outside: tuple[tuple[str, str], ...] = ()
     closed: Mapping[str, OSError] = field(default_factory=dict)
 
     @classmethod
@@ -74,8 +77,12 @@ class Folder:
 
     def with_absent(self, before: Iterable[tuple[str, str]]) -> Folder:
         """Ask also for those of ``before`` (host, group) that have no file here any more."""
-        return replace(self, absent=tuple(sorted((host, group) for host, group in before
-                                                 if host not in self.files and not host.endswith(_ALL))))
+        known = sorted(before)
+        return replace(
+            self, absent=tuple((host, group) for host, group in known
+                               if host not in self.files and not host.endswith(_ALL)),
+            outside=tuple((host, group) for host, group in known if group != UNGROUPED
+                          and host in self.files and self.files[host][0] == UNGROUPED))
 
     def refuse_others(self) -> None:
         """UsageError where the files are whole, and none of the first is a snapshot: another folder was meant. One that
@@ -116,6 +123,14 @@ class Folder:
             notes.append(f"{many} host{'s' * (many > 1)} of the last audit {'are' if many > 1 else 'is'} not in "
                          f"{self.path}: {_listed([host for host, _ in self.absent])}; counted as missing (--gone HOST: "
                          "it is gone for good)")
+        for group in sorted({group for _, group in self.outside}):
+            names = [host for host, its in self.outside if its == group]
+            many = len(names)
+            place = Path(self.path, group)
+            notes.append(f"{_listed(names)} {'were' if many > 1 else 'was'} in {place} in the last audit, and "
+                         f"{'lie' if many > 1 else 'lies'} in {self.path} itself now: of no group, and compared with "
+                         f"no host of {group}; where {'they are' if many > 1 else 'it is'} of {group} still, put the "
+                         f"file{'s' * (many > 1)} into {place}")
         if self.ignored:
             many = len(self.ignored)
             notes.append(f"{many} file{'s' * (many > 1)} in {self.path} {'are' if many > 1 else 'is'} not read: "
@@ -190,7 +205,7 @@ def _listing(root: Path) -> tuple[list[tuple[str, Path]], dict[str, OSError]]:
     files, closed = [], {}
     for entry in _entries(root):
         if entry.name.endswith(".json"):
-            files.append(("ungrouped", Path(entry.path)))
+            files.append((UNGROUPED, Path(entry.path)))
         try:
             inner = _entries(Path(entry.path)) if entry.is_dir() else []
         except OSError as error:

@@ -3,8 +3,10 @@ and the name stands in reports and in the store; it is made and taken apart here
 
 from __future__ import annotations
 
-__all__ = ["files_of", "fleet_of", "inventory_of", "named", "of_carried", "without_limit"]
+__all__ = ["UNGROUPED", "files_of", "fleet_of", "inventory_of", "named", "of_carried", "without_limit"]
 
+#: The group of a host that is in none, as Ansible calls it.
+UNGROUPED = "ungrouped"
 _BETWEEN, _LIMIT, _FILES = ", ", "limit ", "files of "
 
 

@@ -10,6 +10,9 @@ from .own_command import own_command
 from .scope import fleet_of, without_limit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .fleet_report import Decision
     from .model import AuditHead
     from .store import Store
 
@@ -46,8 +49,9 @@ def newest_heard(store: Store) -> tuple[int | None, tuple[str, ...]]:
     return first.id, tuple(notes)
 
 
-def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
-    """What is to be said where this audit is shown and a newer one of the same inventory or folder is there."""
+def newer_than(store: Store, audit_id: int, decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """What is to be said where this audit is shown and a newer one of the same inventory or folder is there.
+    ``decisions`` about what was found in it."""
     shown = next((head for head in store.audits() if head.id == audit_id), None)
     if shown is None:
         return ()
@@ -57,15 +61,15 @@ def newer_than(store: Store, audit_id: int) -> tuple[str, ...]:
         return ()
     return (f"audit #{audit_id} ({without_limit(shown.scope)}) is not the newest: hosts and causes are those of that "
             "time, the words, fixes and ids of checks only where the host still says the same"
-            f"{_said_since(store, shown)}; of audit #{newest.id}: "
+            f"{_said_since(store, shown, decisions)}; of audit #{newest.id}: "
             f"{own_command('fleet --audit {audit}', audit=newest.id)}",)
 
 
-def _said_since(store: Store, shown: AuditHead) -> str:
+def _said_since(store: Store, shown: AuditHead, decisions: Iterable[Decision]) -> str:
     """What somebody said after the audit, and its report counts all the same."""
     end = shown.finished if shown.finished is not None else shown.started
-    said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for each in store.decisions()
-            if each.created > end and each.ended is None and each.audit <= shown.id]
+    late = {each.id: each for each in decisions if each.created > end}
+    said = [f"{each.kind} {each.id} of {each.finding} by {each.author}" for _, each in sorted(late.items())]
     said += [f"waiver {each.id} of {each.fact} by {each.author}" for each in store.waivers() if each.created > end]
     return f"; said since, and applied here where it covers something: {some(said, _NAMED, ', ')}" if said else ""
 

@@ -38,6 +38,7 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
         return
     from ..hooks import hook_of, posted
     from ..judge import JudgeOptions, allowed_missing, report
+    from ..judge.said.decisions import about
     from ..which_audit import newer_than, newest_heard
     from .shared_options import check_places, finish, opened
 
@@ -46,7 +47,8 @@ def fleet(audit_id: int | None, webhook: str | None, webhook_secret: str | None,
     hook = hook_of(webhook, webhook_secret, webhook_as, link)
     options = JudgeOptions(baseline=baseline, union=audit_id is None)
     with opened(store_url) as store:
-        chosen, notes = newest_heard(store) if audit_id is None else (audit_id, newer_than(store, audit_id))
+        chosen, notes = newest_heard(store) if audit_id is None else (
+            audit_id, newer_than(store, audit_id, about(store, audit_id)))
         found = report(store, chosen, options)
         found = replace(found, notes=(*notes, *found.notes))
         finish(found, wanted, verbose, fail_on, max_missing, lambda: posted(

@@ -158,7 +158,7 @@ def _show(found: list[Waiver], as_json: bool, covered: Mapping[int, Covered], be
 def _line(waiver: Waiver, covered: Covered | None, new: bool) -> str:
     from tunecheck.report.style import safe
 
-    from ..judge.waivers import judged_by
+    from ..judge.said.waivers import judged_by
     from ..outputs.entry_words import also
     from ..outputs.text import FOR_GOOD
 

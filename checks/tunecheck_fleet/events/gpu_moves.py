@@ -99,7 +99,7 @@ def fewer_alone(cause: Cause, numbers: tuple[int, int] | None = None) -> int:
     """How many members fewer the value counts than the one before, and nothing else ({x:8} -> {x:7}); negative: more;
     0: it is another change, or its members are no numbers of anything. Of what is over, as it was. ``numbers``: only
     of what counted so many before, and counts so many now."""
-    before, value = _sides(cause)
+    before, value = cause.before, cause.value
     if numbers is not None and tuple(sum((_members(each) or {}).values()) for each in (before, value)) != numbers:
         return 0
     return _fewer_by(before, value) or (-_fewer_by(value, before) if before is not None else 0)
@@ -117,15 +117,9 @@ def replaced(cause: Cause) -> int:
     return min(len(gone), len(came))
 
 
-def _sides(cause: Cause) -> tuple[Any, Any]:
-    """The value before and the one since: of what changed back, as long as it was so."""
-    over = cause.state == "resolved" and cause.authority == "previous"
-    return (cause.value, cause.before) if over else (cause.before, cause.value)
-
-
 def gpu_counts(cause: Cause) -> tuple[int | None, int | None]:
     """How many GPUs a fact of COUNTED counts, or names, before and since; None where it does not say so."""
-    first, last = _sides(cause)
+    first, last = cause.before, cause.value
     before, value = (_members(each, lists=cause.fact in BOARDS) for each in (first, last))
     if not before or value is None or first is None:
         return None, None       # where none was known, none came
@@ -134,7 +128,7 @@ def gpu_counts(cause: Cause) -> tuple[int | None, int | None]:
 
 def _named(cause: Cause) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The boards that went, and those that came."""
-    before, value = _sides(cause)
+    before, value = cause.before, cause.value
     if cause.fact not in BOARDS or not isinstance(before, list) or not isinstance(value, list):
         return (), ()
     return tuple(str(each) for each in before if each not in value), tuple(

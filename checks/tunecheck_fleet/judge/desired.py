@@ -129,7 +129,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             was = [replace(step, before=step.value, value=step.before) for fact in moving
                    if (step := moved.get(over.host, {}).get(fact)) is not None]
             row = _row(view, there, problem, _keys(problem), judges, was, "resolved", False)._replace(
-                since=over.since, text=why)
+                since=over.since, ended=over.ended, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
     return Desired(_folded(rows), settled, checks, unjudged,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -13,10 +14,13 @@ from tunecheck.util.text import some
 
 from ..fleet_report import Since
 from ..lookup import KEY
+from ..model import AuditHead
+from ..own_command import own_command
+from ..scope import files_of, of_carried
 from .rows import RANK, Row, widest
 from .view import Kept, View, canon
 
-__all__ = ["identity", "replaced"]
+__all__ = ["ask_no_more", "identity", "replaced"]
 
 _REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; then: ", run("systemd-machine-id-setup"))
 
@@ -25,6 +29,18 @@ _REMEDY = Remedy.of("on the clone, as root: ", run("rm /etc/machine-id"), "; the
 _BOARDS = frozenset({"gpu.serials", "gpu.uuids"})
 _TWO_NAMES = Remedy("take all but one of these names out of the inventory; of carried files, take the file of the "
                     "other name away and say once that it is gone: --gone NAME")
+
+
+def ask_no_more(audit: AuditHead, hosts: Sequence[str]) -> tuple[str, str]:
+    """How hosts whose machines answer under other names are asked no more, in a few words, and the command that does
+    it ("": there is none)."""
+    if of_carried(audit.scope):
+        gone = " ".join(f"--gone {shlex.quote(host)}" for host in hosts)
+        return gone, f"{own_command('audit --from {folder}', folder=files_of(audit.scope))} {gone}"
+    if audit.trigger == "push":
+        command = "; ".join(f"tunecheck ingest revoke {shlex.quote(host)}" for host in hosts)
+        return command, command
+    return f"take {'it' if len(hosts) == 1 else 'them'} out of the inventory", ""
 
 
 def replaced(view: View) -> frozenset[str]:

@@ -16,6 +16,7 @@ from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
 from .carried_on import carried_on
 from .options import SPLIT, JudgeOptions
+from .said.decisions import said_of
 from .shared_values import each_of, kept_of
 from .silent import without_left
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
@@ -116,14 +117,12 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
                                     and here[row.host].told} if listed else set()
-    decided = store.decided(audit.id)
+    said = said_of(store, audit)
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         contradicted=contradicted(store, (*moves, *kept_open), audit),
-        decided={(row.decision.kind, row.host, row.name): row.decision for row in decided},
-        carried=carried_on(store, decided, audit),
-        baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
+        decided=said.decided, carried=carried_on(store, said.by_then, audit), baselines=said.baselines,
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),

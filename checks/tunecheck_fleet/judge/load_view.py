@@ -15,6 +15,7 @@ from .approved import approved
 from .carried_on import carried_on
 from .notes import passed
 from .options import SPLIT, JudgeOptions
+from .said.decisions import said_of
 from .shared_values import each_of, kept_of
 from .silent import without_left
 from .view import Kept, Move, Outlier, Tally, View, canon
@@ -82,15 +83,13 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     last = done[-3:]
     recent = [row for row in store.changes(last[0].id - 1, audit.id) if row.fact in names] if volatile and last else []
     facts = names.union((row.fact for row in census), (row.fact for row in changes), (move.fact for move in open_moves))
-    decided = store.decided(audit.id)
+    said = said_of(store, audit)
     seen = View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves_of(changes, asked), unapproved=open_moves, back=back,
         mended=mended(store, open_moves, previous, audit),
         contradicted=contradicted(store, (*moves_of(changes, asked), *open_moves), audit),
-        decided={(row.decision.kind, row.host, row.name): row.decision for row in decided},
-        carried=carried_on(store, decided, audit),
-        baselines={where: canon(value) for where, value in store.approved_values(audit.id).items()},
+        decided=said.decided, carried=carried_on(store, said.by_then, audit), baselines=said.baselines,
         volatile=tuple(volatile), recent=moves_of(recent[-ENOUGH:], asked),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
         outliers=tuple(sorted(

@@ -68,8 +68,8 @@ def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collectio
             meta = view.of(fact)
             rows.append(Row(
                 "majority", meta.severity, fact, move.group, host, expected=f"again as {vote.count} of {vote.total} in "
-                f"{move.group}", fix=meta.fix, value=move.before, before=vote.value, since=move.since,
-                state="resolved", opened=move.held, same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
+                f"{move.group}", fix=meta.fix, value=move.before, before=vote.value, since=move.held,
+                state="resolved", ended=move.since, same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
             settled.add((host, fact))
     return rows, settled
 
@@ -94,7 +94,9 @@ def splits(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_groups: Coll
             value, count = min(moved.items(), key=lambda item: (-item[1], item[0]))
             first, last = min(move.since.seen for move in steps), max(move.since.seen for move in steps)
             here = f" in #{last}" if first == last else f" in #{first}..#{last}"
-            notes.append(f"looks like a rollout: {count} changed to {value[:80]}{here}" if count > 2 else
+            # As the values of the split are shown.
+            to = "(absent)" if value == "null" else value[:80]
+            notes.append(f"looks like a rollout: {count} changed to {to}{here}" if count > 2 else
                          f"{sum(moved.values())} changed{here}")
         if len(vote.shares) > len(shares):
             notes.append(f"{len(vote.shares) - len(shares)} more values")

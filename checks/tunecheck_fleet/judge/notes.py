@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -10,6 +9,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from tunecheck.util.text import some
 
 from ..fleet_report import Note
+from .identity import ask_no_more
 from .not_judged import meaning
 from .view import View
 from .volatile import VolatileFact
@@ -46,12 +46,10 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"
     answered = {host.host: host.answered for host in view.hosts}
-    for claim in view.claims:
-        if claim.since is None and answered.get(claim.host) and answered.get(claim.other) is False:
-            yield (f"{claim.host} tells the machine id and board serial of {claim.other}, which did not answer: most "
-                   f"likely {claim.other} is called {claim.host} now (then ask for {claim.other} no more: take it out "
-                   f"of the inventory; of a folder, --gone {shlex.quote(claim.other)}). They are a clone if both "
-                   "answer")
+    for other, name in view.called_now.items():
+        yield Note(f"{name} tells the machine id and board serial of {other}, which did not answer: most likely "
+                   f"{other} is called {name} now (then ask for {other} no more: {ask_no_more(audit, [other])[0]}). "
+                   "They are a clone if both answer", first=True)
     left = Counter((check, code) for (host, check), code in unjudged.items() if answered.get(host))
     for (check, code), count in sorted(left.items(), key=lambda item: (-item[1], item[0])):
         yield Note(f"{check} is not asked any more on {_hosts(count)}: no specification asks for it"

@@ -49,11 +49,14 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             where = hosts.get(host)
             vote = found.get((move.group, where.cohort if where else "", fact))
             roll = rolled.get((move.group, fact, canon(move.value)))
+            if view.returned(host, fact) and not move.ours:
+                rows.append(Row("previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix,
+                                value=move.before, before=move.value, since=move.held, ended=move.since,
+                                state="resolved", same=canon(move.before)))
+                continue
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
-                before=move.before, since=move.since,
-                state="resolved" if view.returned(host, fact) and not move.ours else _state(view, host, move.since),
-                opened=move.held,
+                before=move.before, since=move.since, state=_state(view, host, move.since),
                 text=_text(vote, roll, move.value) or (
                     _approved(view, host, fact) if view.left(host, fact, move.value) and not move.ours else ""),
                 same=canon(move.value), intended=move.ours,

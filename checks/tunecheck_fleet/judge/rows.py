@@ -119,8 +119,8 @@ class Row(NamedTuple):
     unread: str = ""
     #: As in Cause.
     was: str = ""
-    #: Of a value that is what it was before: since when it had been another one.
-    opened: Since | None = None
+    #: Of what is over: when it ended. Values and ``since`` are those that it had while it was open.
+    ended: Since | None = None
     #: As in Problem.
     absence: str = ""
     source: str = ""
@@ -156,9 +156,7 @@ class Row(NamedTuple):
         if not whole and authority in ("desired", "role"):
             same = _ANY_NUMBER.sub("#", same)
         elif not whole and authority in ("majority", "previous"):
-            # What is as it was before is over under the id of what it had become; majority.py has that as the value.
-            changed_back = authority == "previous" and self.state == "resolved"
-            authority, same = "previous", canon(self.before if changed_back else self.value)
+            authority, same = "previous", canon(self.value)
         # What was known once, and what never was, are two causes of one check.
         known = [f"known {self.was}"] if whole and self.outcome == "unknown" and not self.unjudged else []
         text = "\0".join((authority, self.group, self.fact, outcome, *filter(None, (code,)), same, *known))
@@ -243,7 +241,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         asked=tuple(sorted({row.host for row in pile if row.asked})),
         untold=tuple(sorted({row.host for row in dark} | (unread if unread < set(hosts) else set()))),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
-        opened={row.host: row.opened for row in pile if row.state == "resolved" and row.opened is not None},
+        ended=_ended(pile),
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
                          for heard in sorted({row.heard for row in pile if row.heard is not None})))
 
@@ -268,6 +266,15 @@ def _waves(pile: list[Row]) -> tuple[Wave, ...]:
         piles.setdefault(about, []).append(host)
     return tuple(sorted((Wave(since, tuple(hosts), state) for (since, state), hosts in piles.items()),
                         key=lambda wave: (*_age(wave.since), wave.state != "known", wave.hosts)))
+
+
+def _ended(pile: Iterable[Row]) -> dict[str, Since]:
+    """Host -> when the last of it ended."""
+    own: dict[str, list[Since | None]] = {}
+    for row in pile:
+        if row.ended is not None:
+            own.setdefault(row.host, []).append(row.ended)
+    return {host: last for host, each in own.items() if (last := later(each)) is not None}
 
 
 def _age(since: Since | None) -> tuple[int, int, int]:

@@ -20,6 +20,7 @@ from ..model import Problem
 from ..scope import inventory_of
 from ..uncollected import uncollected
 from .asked import asked
+from .authority import judged
 from .carried_on import told_before
 from .desired import desired
 from .identity import identity, replaced
@@ -32,10 +33,10 @@ from .put_back import with_play
 from .reference import reference
 from .roles import roles
 from .rows import Row, causes, decided_as
+from .said.waivers import waive
 from .view import View
 from .volatile import volatile_facts
 from .votes import Vote, votes
-from .waivers import waive
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -188,7 +189,13 @@ def _ruled(view: View, settled: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _flapping(view: View, rows: list[Row]) -> list[Row]:
-    return [row._replace(flapping=True) if (row.host, row.fact) in view.flaps else row for row in rows]
+    """Also where a check tells of the value: it is the facts that the check judges that go there and back."""
+    of_host: dict[str, list[str]] = {}
+    for host, fact in view.flaps:
+        of_host.setdefault(host, []).append(fact)
+    return [row._replace(flapping=True) if row.host in of_host and (
+        row.fact in of_host[row.host] or any(judged(row.fact, row.subject, of_host[row.host]))) else row
+        for row in rows] if of_host else rows
 
 
 def _as_heard(view: View, rows: list[Row]) -> list[Row]:
@@ -238,5 +245,6 @@ def _hosts(view: View, found: tuple[Cause, ...], unjudged: Mapping[tuple[str, st
         outcomes=host.outcomes, drifted=drifted[host.host], unknown=host.unknown, problems=host.problems,
         last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
         waits=host.waits, specified=host.spec is not None, dark=host.dark,
+        called_now=view.called_now.get(host.host, ""),
         skipped={**dict.fromkeys(host.unasked, NOT_DECLARED), **host.skipped, **lost.get(host.host, {})})
         for host in view.hosts if about is None or host.host == about)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -135,7 +136,7 @@ class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
     time; None: that is not kept (a history of an older version). ``unspecified``: it was found with a specification,
     and the host is judged without one now. ``respecified``: the audit in which it was over judged the host by another
-    specification than the one before."""
+    specification than the one before. ``ended``: when that was."""
 
     host: str
     group: str
@@ -146,6 +147,7 @@ class Resolved:
     told: Problem | None = None
     unspecified: bool = False
     respecified: bool = False
+    ended: Since | None = None
 
 
 @dataclass(frozen=True)
@@ -253,6 +255,13 @@ class View:
         approval = self.decided.get(("approve", host, fact)) if (host, fact) in self.baselines else None
         prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
         return approval is None or approval.audit <= prior
+
+    @cached_property
+    def called_now(self) -> dict[str, str]:
+        """Silent host -> the name that answered with its key, under which it most likely is now."""
+        answered = {host.host: host.answered for host in self.hosts}
+        return {claim.other: claim.host for claim in self.claims
+                if claim.since is None and answered.get(claim.host) and answered.get(claim.other) is False}
 
     def of(self, fact: str) -> Meta:
         return self.meta.get(fact, _PLAIN)

@@ -219,7 +219,7 @@ def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host
         last, over = (row.host, (row.until or 0) - 1), (row.host, row.until or 0)
         return Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject, _outcome(row.outcome),
                         row.since, row.told, row.host in bare and by.get((row.host, row.since.seen)) is not None,
-                        last in by and by[last] != by.get(over))
+                        last in by and by[last] != by.get(over), row.ended)
 
     return tuple(sorted(map(of, found), key=lambda problem: (problem.check, problem.host, problem.subject,
                                                              problem.outcome)))

@@ -94,7 +94,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
                                                "reason": waived.reason},
         "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
         "covered": list(cause.covered), "asked": list(cause.asked), "untold": list(cause.untold),
-        "opened": [{"host": host, "since": since_of(since)} for host, since in sorted(cause.opened.items())],
+        "ended": [{"host": host, "since": since_of(since)} for host, since in sorted(cause.ended.items())],
         "last_heard": [{"audit": each.audit, "at": each.at, "hosts": list(each.hosts)} for each in cause.last_heard],
     }
 
@@ -108,6 +108,7 @@ def _host(row: HostRow, counts: Mapping[str, int]) -> dict[str, Any]:
         "problems": [_problem(each) for each in row.problems], "last_ok": row.last_ok, "last_ok_at": row.last_ok_at,
         "in_change": row.in_change, "waits": row.waits, "specified": row.specified, "skipped": dict(row.skipped),
         "dark": {check: {"text": why, "remedy": remedy} for check, (why, remedy) in row.dark.items()},
+        "called_now": row.called_now,
     }
 
 

@@ -11,13 +11,13 @@ from tunecheck.util.text import some
 from ..entries import Entry, as_asked, gpus_of, happened, only_counts
 from ..events.first import before
 from ..events.gpu_moves import GpuMoves
-from ..fleet_report import Cause, Wave
+from ..fleet_report import Cause, Since, Wave
 from ..own_command import own_command
 from .fix_words import placed
 from .text import ago, change, clock, in_words, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "fix",
-           "judgement", "lead", "more", "named_hosts", "needs", "other_checks", "part_of", "plural", "remarks",
+           "judgement", "lead", "more", "named_hosts", "needs", "other_checks", "over", "part_of", "plural", "remarks",
            "rest_of", "says", "severity", "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
@@ -267,6 +267,15 @@ def approving(finding: Entry) -> str:
     """The command that takes a change for good that is what the specification asks for; "" of any other."""
     whole = finding.part_of or finding      # whose approval covers its parts
     return own_command("approve {id} --note WHY", id=whole.lead.id) if finding.mended and whole.lead.id else ""
+
+
+def over(cause: Cause, verbose: bool, now: float | None = None) -> list[str]:
+    """When it ended; where that was not together on all its hosts, for each."""
+    ends: dict[Since, list[str]] = {}
+    for host, since in sorted(cause.ended.items()):
+        ends.setdefault(since, []).append(host)
+    return [f"over since {interval(since, now)}{f': {fold(names, 0 if verbose else NAMES)}' * (len(ends) > 1)}"
+            for since, names in sorted(ends.items(), key=lambda item: (item[0].seen, item[0].after or 0))]
 
 
 def plural(count: int, word: str) -> str:

@@ -50,7 +50,7 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
     fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
-    untold=later(listed(TEXT)), opened=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
+    untold=later(listed(TEXT)), ended=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
     last_heard=later(listed(object_(audit=COUNT, at=_TIME, hosts=listed(TEXT)))))
 _CAUSE = object_(**_FIELDS)
 #: The cause that leads, and the names of what else the same thing moved.
@@ -69,7 +69,7 @@ _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
     last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG, specified=later(FLAG), skipped=later(mapped(TEXT)),
-    dark=later(mapped(object_(text=TEXT, remedy=TEXT))))
+    dark=later(mapped(object_(text=TEXT, remedy=TEXT))), called_now=later(TEXT))
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     unjudged=later(COUNT), hosts=object_(**{status: COUNT for status in STATUSES}),

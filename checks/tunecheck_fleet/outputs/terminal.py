@@ -11,7 +11,7 @@ from tunecheck.util.host_names import fold
 from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries, shown
-from ..fleet_report import FleetReport, Since, Split
+from ..fleet_report import FleetReport, Note, Since, Split
 from ..own_command import own_command
 from . import entry_words as words
 from .brief import brief, briefs
@@ -96,7 +96,8 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
                else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word) for word in NOT_DRIFT),
             # What a note comes to stands at its end, so it is never cut.
-            ("rest", [entry("NOTE", [note], style) for note in report.notes], rest, "")):
+            ("rest", [entry("NOTE", [note], style) for note in sorted(
+                report.notes, key=lambda note: not (isinstance(note, Note) and note.first))], rest, "")):
         if section:
             lines += [""] if style.width and not (tight and part == before) else []
             lines += [line for each in (section if verbose else section[:most]) for line in each]
@@ -226,6 +227,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
                                          words.part_of(finding)) if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []
+    parts += words.over(cause, verbose, now)
     if (told := words.lead(finding)) and told not in first:
         parts.append(told)
     if cause.text and cause.text not in first and cause.text not in told and word != "resolved":

@@ -14,6 +14,7 @@ from tunecheck.errors import Misuse, UsageError
 
 from ..fleet_report import Decision
 from ..own_command import own_command
+from .audit_queries import earlier_names
 from .rows import Decided
 from .sanitize import plain
 from .schema import decided, decision, host, told
@@ -73,16 +74,19 @@ def names(store: OpenHistory) -> dict[int, list[str]]:
 
 
 def decisions(store: OpenHistory, audit_id: int) -> list[Decided]:
-    """What held at that audit or was said of it: of each host and name the newest of a kind."""
+    """What holds now of the hosts that were there in that audit, by the names of then, as of whichever audit it was
+    said; the oldest first."""
     with store.db.read() as connection:
         rows = connection.execute(
-            select(decision, decided.c.name, host.c.name.label("host")).select_from(decision)
+            select(decision, decided.c.host_id, decided.c.name, host.c.name.label("host")).select_from(decision)
             .join(decided, decided.c.decision_id == decision.c.id).join(host, host.c.id == decided.c.host_id)
-            .where(decision.c.ended.is_(None), decision.c.audit_id <= audit_id,
+            .where(decision.c.ended.is_(None),
                    or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
             .order_by(decision.c.audit_id, decision.c.id)).all()
+        called = earlier_names(connection, audit_id)
         known: dict[int, Decision] = {}
-        return [Decided(row.host, row.name, known.setdefault(row.id, _decision(row))) for row in rows]
+        return [Decided(called.get(row.host_id, row.host), row.name, known.setdefault(row.id, _decision(row)))
+                for row in rows]
 
 
 def _decision(row: Row[Any]) -> Decision:

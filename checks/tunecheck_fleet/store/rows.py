@@ -241,7 +241,8 @@ class Claim:
 class ProblemSince:
     """A finding on a host and since when. ``until`` (audit) where it is resolved. ``ours``: our own roles ran on the
     box when it came. ``with_gpus``: a warning that came when the number of GPUs changed; ``again``: that the box had
-    when it was first heard. ``told``: of what is resolved how the host told it the last time, where that is kept."""
+    when it was first heard. ``told``: of what is resolved how the host told it the last time, where that is kept; and
+    with that ``ended``, when it was over: after the last audit before that the host answered."""
 
     host: str
     group: str
@@ -254,6 +255,7 @@ class ProblemSince:
     with_gpus: bool = False
     again: bool = False
     told: Problem | None = None
+    ended: Since | None = None
 
 
 class OpenFinding(NamedTuple):

@@ -213,9 +213,9 @@ class Store(OpenHistory):
         approved by that), and the (host, fact) that changed back to what they were; not of the facts ``but``."""
         return unapproved.unapproved(self, audit_id, but, facts, host)
 
-    def approved_values(self, audit_id: int) -> dict[tuple[str, str], Any]:
+    def approved_values(self, audit_id: int, by: int | None = None) -> dict[tuple[str, str], Any]:
         """(host, fact) -> the value that was approved there last, by that audit, whatever the host has."""
-        return unapproved.approved_values(self, audit_id)
+        return unapproved.approved_values(self, audit_id, by)
 
     def diff(self, audit_a: int, audit_b: int) -> list[DiffRow]:
         """What was not the same in the two audits. Hosts and facts seen first in between, and values re-baselined in
@@ -330,7 +330,8 @@ class Store(OpenHistory):
         return decisions.names(self)
 
     def decided(self, audit_id: int) -> list[Decided]:
-        """Every (host, fact or check) of which somebody had said something by that audit, the oldest first."""
+        """Every (host, fact or check) of which somebody has said something that holds, of the hosts of that audit, the
+        oldest first."""
         return decisions.decisions(self, audit_id)
 
     def last_posted(self, place: str) -> int | None:

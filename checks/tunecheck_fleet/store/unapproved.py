@@ -73,18 +73,20 @@ _OF_THEN = ((span.c.host_id == decided.c.host_id) & (span.c.fact_id == fact.c.id
 _HOLDS = (decision.c.kind == "approve") & decision.c.ended.is_(None)
 
 
-def approved_values(store: OpenHistory, audit_id: int) -> dict[tuple[str, str], Any]:
-    """(host, fact) -> the value that was approved there last, by that audit: the baseline, whatever the host has."""
+def approved_values(store: OpenHistory, audit_id: int, by: int | None = None) -> dict[tuple[str, str], Any]:
+    """(host, fact) -> the value that was approved there last, as of an audit up to ``by`` (None: up to this one): the
+    baseline, whatever the host has. Hosts have the names of audit ``audit_id``."""
     with store.db.read() as connection:
         rows = connection.execute(
-            select(host.c.name, decided.c.name.label("fact"), span.c.value_id).select_from(decided)
+            select(host.c.id, host.c.name, decided.c.name.label("fact"), span.c.value_id).select_from(decided)
             .join(decision, decision.c.id == decided.c.decision_id).join(host, host.c.id == decided.c.host_id)
             .join(fact, fact.c.name == decided.c.name).join(span, _OF_THEN)
-            .where(_HOLDS, decision.c.audit_id <= audit_id,
+            .where(_HOLDS, decision.c.audit_id <= (audit_id if by is None else by),
                    or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
             .order_by(decision.c.audit_id, decision.c.id)).all()
         values = store.interned.decoded(connection, {row.value_id for row in rows})
-    return {(row.name, row.fact): values[row.value_id] for row in rows}
+        called = audit_queries.earlier_names(connection, audit_id) if rows else {}
+    return {(called.get(row.id, row.name), row.fact): values[row.value_id] for row in rows}
 
 
 def is_approved() -> ColumnElement[bool]:

@@ -41,6 +41,18 @@ def test_a_host_of_the_last_audit_without_a_file_is_missing_until_it_is_said_to_
     assert flaw is Misuse.DOES_NOT_BELONG and naming([said], "--gone")
 
 
+def test_a_file_that_lies_in_no_groups_folder_any_more_is_named(fleet: Fleet) -> None:
+    """Its folder is its group: outside it the box is compared with others than before."""
+    rack = fleet.files / "rack1"
+    rack.mkdir()
+    for number in (1, 2):
+        (fleet.files / f"gpu{number}.json").rename(rack / f"gpu{number}.json")
+    assert not naming(fleet.seen()[1]["notes"], "no group")
+    (rack / "gpu2.json").rename(fleet.files / "gpu2.json")
+    assert naming(fleet.seen()[1]["notes"], "gpu2 was in", "rack1 in the last audit", "no group", "into", "rack1")
+    assert not naming(fleet.seen()[1]["notes"], "no group"), "it was so in the last audit"
+
+
 def test_with_an_inventory_its_hosts_are_asked_and_files_of_others_are_named(fleet: Fleet) -> None:
     (fleet.folder / "hosts.json").write_text(json.dumps({"h200": {"hosts": {"gpu1": {}, "gpu8": {}}}}))
     code, document = fleet.seen("-i", "hosts.json")

@@ -125,7 +125,7 @@ def test_what_becomes_known_is_no_new_gpu(before: Any) -> None:
 
 def test_what_is_over_says_so_under_the_same_title() -> None:
     back = [_of(fact, before, value, state="resolved") for fact, before, value in (
-        ("gpu.count", 3, 4), ("gpu.bar1", {"1": 3}, {"1": 4}), ("gpu.serials", ["a", "b", "d"], _BEFORE))]
+        ("gpu.count", 4, 3), ("gpu.bar1", {"1": 4}, {"1": 3}), ("gpu.serials", _BEFORE, ["a", "b", "d"]))]
     (found,) = entries(back)
     assert found.what == "GPU lost" and entry_words.title(found) == "1 GPU fewer"
     assert "RESOLVED 1 GPU fewer" in terminal(report(hosts=(row(),), causes=tuple(back)), Style(0), now=WHEN)

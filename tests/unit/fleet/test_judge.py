@@ -16,6 +16,7 @@ from tunecheck.report.style import Style
 from tunecheck_fleet.fleet_report import Cause, FleetReport, Note
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
+from tunecheck_fleet.judge.authority import JUDGED
 from tunecheck_fleet.judge.view import Claim, Event, Host, Kept, Meta, Resolved, Tally, View
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.terminal import terminal
@@ -122,6 +123,14 @@ def test_a_tenth_of_a_group_is_a_rollout_and_a_split_says_so() -> None:
     assert _figures(report.splits[0].note) == ["3", "5"] and '"b"' in report.splits[0].note
 
 
+def test_what_is_absent_has_one_word_in_a_split() -> None:
+    names = [f"h{number:03d}" for number in range(3)]
+    moves = tuple(move(name, "f", "a", None) for name in names)
+    (split,) = _said(view(_values(10, "f", "a", **dict.fromkeys(names)), moves=moves)).splits
+    said = terminal(FleetReport(head(5), None, (), (), (split,)), Style(0))
+    assert "(absent) x3" in said and "3 changed to (absent)" in said and "null" not in said
+
+
 @pytest.mark.parametrize("audits", [(3,), (5,), (3, 4)])
 def test_what_moved_is_told_of_the_audit_in_which_it_moved(audits: tuple[int, ...]) -> None:
     """Beside an audit of long ago that need not be the newest."""
@@ -172,6 +181,15 @@ def test_over_several_audits_only_the_way_from_first_to_last_counts() -> None:
 def test_flapping_hosts_are_marked() -> None:
     seen = view({"h1": {"f": "b"}}, moves=(move("h1", "f", "a", "b"),), flaps={("h1", "f"): 7})
     assert _only(_said(seen)).flapping == ("h1",)
+
+
+@pytest.mark.parametrize("check", sorted(JUDGED))
+def test_a_value_is_flapping_also_where_a_check_tells_of_it(check: str) -> None:
+    for pattern in JUDGED[check]:
+        fact = pattern.replace("{subject}", "x").replace("*", "x")
+        seen = view({"h1": {fact: "b"}, "h2": {fact: "a"}}, flaps={("h1", fact): 3, ("h2", "another.fact"): 3}, hosts=(
+            _host("h1", Problem(check, "x", "fail", "")), _host("h2", Problem(check, "x", "fail", ""))))
+        assert {cause.flapping for cause in _said(seen).causes if cause.fact == check} == {("h1",)}
 
 
 # -- desired ----------------------------------------------------------------------------------------------------------

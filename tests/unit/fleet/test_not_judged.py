@@ -21,7 +21,7 @@ from tunecheck.rules.index import BY_ID
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, exit_code, outcome, report
 from tunecheck_fleet.judge.authority import HAPPENING, JUDGED, judged
-from tunecheck_fleet.judge.waivers import judged_by
+from tunecheck_fleet.judge.said.waivers import judged_by
 from tunecheck_fleet.model import Answer, Problem, Seen
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import kind

@@ -12,11 +12,14 @@ import pytest
 from tests.unit.fleet.nights import STATES, Fleet
 from tests.unit.fleet.store.stores import Clock
 
+from tunecheck.report.style import Style
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.html import html
+from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.webhook import event
 from tunecheck_fleet.store import Store, open_store
 
@@ -62,6 +65,37 @@ def test_each_entry_is_over_under_its_own_id(store: Store, mark: str, later: int
     assert {each["id"] for each in told["entries"] if each["kind"] == "resolved"} == set(opened)
     told = event(found)
     assert {each["id"] for each in json.loads(json.dumps(told))["resolved"]} == set(opened)
+
+
+def _told(found: FleetReport, over: bool) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """(id, host) -> since when, and of a fact the values."""
+    return {(cause.id, host): (wave.since, *((cause.before, cause.value) if cause.authority != "desired" else ()))
+            for cause in found.causes for wave in cause.all_waves for host in wave.hosts
+            if (cause.state == "resolved" if over else cause.counts)}
+
+
+@pytest.mark.parametrize("later", [0, 1])
+@pytest.mark.parametrize("mark", _MARKS)
+def test_what_is_over_has_the_values_and_the_since_that_it_was_open_with_and_says_when_it_ended(
+        store: Store, mark: str, later: int) -> None:
+    fleet = Fleet(hosts=10)
+    host = min(name for name in fleet.boxes if not name.startswith("g99"))
+    fleet.mark(mark, 2, [host], until=3 + later)
+    _audit(store, fleet.night(1))
+    for night in range(2, 3 + later):
+        opened = _told(_audit(store, fleet.night(night)), over=False)
+    found = _audit(store, fleet.night(3 + later))
+    assert _told(found, over=True) == opened
+    ended = {(since.after, since.seen) for cause in found.causes for since in cause.ended.values()}
+    assert ended == ({(2 + later, 3 + later)} if opened else set())
+    told: Any = document(found)
+    for each in (*told["causes"], *(event(found) or {"resolved": ()})["resolved"]):
+        over = [(end["host"], end["since"]["seen"]) for end in each["ended"]]
+        assert over == ([(name, 3 + later) for name in each["hosts"]] if each["state"] == "resolved" else []), each
+    text = terminal(found, Style(0))
+    ends = text.count(f"over since #{2 + later}..#{3 + later}")
+    assert text.count("RESOLVED ") == ends == len(_ids(found, over=True))
+    assert html(found).count("over since #") == sum(each.state == "resolved" for each in found.causes)
 
 
 def test_what_came_in_two_nights_is_over_as_two_entries(store: Store) -> None:

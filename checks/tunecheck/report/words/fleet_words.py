@@ -63,8 +63,9 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
                  "A value that leaves it is drift until it is back, or approved: tunecheck approve ID."),
     "SINCE": ("when something came: after the first audit that stands there, which did not see it, and not later than "
               "the second, which did (#364..#365)",
-              "before #12: it was so when the host was first heard, or could not be told until #12. The option --since "
-              "says what to compare with: a day, or audit:N."),
+              "before #12: it was so when the host was first heard, or could not be told until #12. Audits count, not "
+              "the times of snapshots that were carried to them. The option --since says what to compare with: a day, "
+              "or audit:N."),
     "CANNOT BE TOLD NOW": ("a check found something on the host before, and the last audit holds no evidence of it: it "
                            "may still be so", "It is open until the check can look again and finds it no more. The "
                            "finding says what is missing, and what to do."),

@@ -27,7 +27,7 @@ from ...fleet_report import Cause, FleetReport, HostRow
 from ...model import Problem
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
-from ..entry_words import approving, expected, fix, lead, needs, says, severity, silence, title
+from ..entry_words import approving, expected, fix, lead, needs, over, says, severity, silence, title
 from ..text import (
     SEVERITIES,
     STATUSES,
@@ -125,6 +125,7 @@ def _cause(index: int, entry: Entry, others: Sequence[dict[str, Any]] = ()) -> d
             "what": "" if gpus_of(entry) is not None else happened(entry), "decision": decision,
             "not_of": _not_of(cause),
             "decided_at": "" if decision is None else clock(decision.created),
+            "over": over(cause, True),
             "waves": [(interval(wave.since), wave.state, fold(wave.hosts, 2000)) for wave in cause.all_waves],
             "short": _short(cause), "names": fold(cause.hosts, 4000),
             "against": _against(cause), "takes": _takes(entry), "lasts": lasts(cause.waived) if cause.waived else "",

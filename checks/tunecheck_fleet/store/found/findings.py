@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, or_, select, update
 
+from ...fleet_report import Since
 from ...model import Change, Incident, Problem, subject_key
 from .. import audit_queries, audits
 from ..audit_queries import parts
@@ -215,11 +216,28 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
         told = {} if after is None else last_told(store, connection, [Over(*row) for row in connection.execute(
             wanted.with_only_columns(host.c.id, finding.c.check, finding.c.subject, finding_span.c.outcome,
                                      finding_span.c.until_audit, maintain_column_froms=True).order_by(None))], after)
+        ends = {} if after is None else _ends(connection, when, wanted)
         return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
                              once(subject, subject), once(outcome, outcome), age(begun, after), until,
                              after is not None and receipt(ran, number, begun) is not None,
                              (number, found, begun) in gpus and outcome == "warn",
                              gpus.get((number, found, begun), False),
-                             told.get(Over(number, check, subject, outcome, until)) if told else None)
+                             told.get(Over(number, check, subject, outcome, until)) if told else None,
+                             ends.get((number, until)))
                 for number, name, group, check, subject, outcome, begun, after, until, found in connection.execute(
                     wanted.add_columns(finding_span.c.finding_id), execution_options={"yield_per": _ROWS})]
+
+
+def _ends(connection: Connection, when: dict[int, float], wanted: Select[Any]) -> dict[tuple[int, int | None], Since]:
+    """(host, the audit in which something was over) -> when that was: after the last answer before."""
+    hosts: dict[int, set[int]] = {}
+    for host_id, until in connection.execute(wanted.with_only_columns(
+            host.c.id, finding_span.c.until_audit, maintain_column_froms=True).order_by(None).distinct()):
+        hosts.setdefault(until, set()).add(host_id)
+    found: dict[tuple[int, int | None], Since] = {}
+    for until, those in hosts.items():
+        last = {host_id: min(ended, until - 1) for host_id, ended, _ in audit_queries.last_answers(
+            connection, those, until - 1)}
+        for host_id in those:
+            found[host_id, until] = audit_queries.since(when, until, last.get(host_id))
+    return found

@@ -9,11 +9,11 @@ from fnmatch import fnmatchcase
 
 from tunecheck.util.text import some
 
-from ..fleet_report import Note, Waived
-from ..store.rows import Waiver
-from .authority import checks_of
-from .rows import Row, causes
-from .view import View, canon
+from ...fleet_report import Note, Waived
+from ...store.rows import Waiver
+from ..authority import checks_of
+from ..rows import Row, causes
+from ..view import View, canon
 
 __all__ = ["judged_by", "matches", "waive"]
 
@@ -44,7 +44,7 @@ def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[Note], list[
 def _with_what_follows(view: View, rows: list[Row]) -> list[Row]:
     """A waiver covers what the same thing moved besides: a lost GPU is seen by forty facts. What happened after it was
     made is news."""
-    from ..entries import entries
+    from ...entries import entries
 
     hosts = {(row.host, row.group) for row in rows if row.waived}
     if not hosts:

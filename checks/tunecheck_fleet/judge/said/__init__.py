@@ -1,0 +1,1 @@
+"""What somebody has said of findings, as the judges see it: decisions and waivers."""
