@@ -21,6 +21,7 @@ from ..scope import inventory_of
 from ..uncollected import uncollected
 from .asked import asked
 from .carried_on import told_before
+from .causes import causes
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
@@ -31,7 +32,7 @@ from .previous import previous
 from .put_back import with_play
 from .reference import reference
 from .roles import roles
-from .rows import Row, causes, decided_as
+from .rows import Row, decided_as
 from .view import View
 from .volatile import volatile_facts
 from .votes import Vote, votes
@@ -115,8 +116,8 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     rows = [row for row in with_play(view, _as_heard(view, rows)) if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
-        own = {(row.group, row.fact) for row in rows if row.host == about}
-        rows = [row for row in rows if (row.group, row.fact) in own]
+        own = {row.fact for row in rows if row.host == about}
+        rows = [row for row in rows if row.fact in own]
     found_causes = causes(rows, about)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     path = inventory_of(view.audit.scope)
