@@ -214,8 +214,9 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
     done = []
     for row in rows:
         approved = view.approval(row.host, row.fact, row.value, row.since) if row.state != "resolved" else None
-        if approved is not None and row.authority == "previous" and row.state != "new":
-            continue        # the baseline since an earlier audit; in the one that saw it come it is shown
+        if approved is not None and row.authority == "previous" and row.state != "new" \
+                and approved.audit < view.audit.id:
+            continue        # the baseline since an earlier audit; in the one as of which that was said it is shown
         if row.authority not in ("majority", "previous"):
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
