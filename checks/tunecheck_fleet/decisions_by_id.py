@@ -9,11 +9,12 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .decisions.numbers import numbers_text
-from .entries import Entry, entries
+from .entries import Entry
 from .fleet_report import Cause, Decision
 from .outputs.entry_words import title
 from .outputs.text import clock, kind, lasts
 from .own_command import own_command
+from .whole_causes import each_cause
 
 if TYPE_CHECKING:
     from .fleet_report import FleetReport
@@ -54,7 +55,7 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
     for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
-    return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group} {title(entry)}",
+    return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group.replace(' ', '')} {title(entry)}",
                           [(host, decided_as(cause)) for cause in causes for host in cause.hosts],
                           author=author, owner=owner, link=link, note=note), entry)
             for entry, causes in zip(wanted_entries, about, strict=True)]
@@ -75,11 +76,8 @@ def whole_id(name: str, ids: Collection[str]) -> str:
 def finding_of(report: FleetReport, name: str, decisions: Iterable[Decision] = ()) -> Entry:
     """The open finding with that id, with what the same thing moved. UsageError: there is none; where somebody has
     approved it, by whom."""
-    listed = entries(report.causes)
-    there = {entry.lead.id: entry for entry in listed if entry.lead.counts and entry.lead.id}
-    # What is folded may be named on its own.
-    there = {cause.id: Entry(cause, part_of=entry) for entry in listed for cause in entry.more
-             if cause.counts and cause.id} | there
+    # What is folded may be named on its own, and is meant on all hosts that the id stands for.
+    there = {entry.lead.id: entry for entry in each_cause(report.causes) if entry.lead.counts and entry.lead.id}
     if (whole := whole_id(name, there)) in there:
         return there[whole]
     done = [each for each in decisions if each.kind == "approve" and each.ended is None]

@@ -15,10 +15,9 @@ from .events.folds import ADDED, FOLDS, LOST, MISSING, REPLACED, SOURCES, Fold
 from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
 from .events.later import of_lost
 from .fixes import Fix, Step, has_play, said, together
-from .fleet_report import Cause, FleetReport
+from .fleet_report import Cause
 
-__all__ = ["Entry", "as_asked", "each_cause", "entries", "gpus_of", "happened", "only_counts", "shown",
-           "whole"]
+__all__ = ["Entry", "as_asked", "entries", "gpus_of", "happened", "only_counts", "whole"]
 
 
 _NO_TEXT = Absence.NOT_IN_IMPORT.value
@@ -27,12 +26,15 @@ _NO_TEXT = Absence.NOT_IN_IMPORT.value
 @dataclass(frozen=True)
 class Entry:
     """``lead`` stands for all of it; ``more`` are the causes that say the same of its hosts again. ``what``: as in
-    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in."""
+    Fold, empty where it is no such thing. ``part_of``: of a cause that stands for itself, the entry that it is in.
+    ``parts``: of a cause that is in the entries of others on some of its hosts, and not in one of them on all: these
+    hosts, each with the entry."""
 
     lead: Cause
     more: tuple[Cause, ...] = ()
     what: str = ""
     part_of: Entry | None = None
+    parts: tuple[tuple[tuple[str, ...], Entry], ...] = ()
 
     @property
     def mended(self) -> bool:
@@ -64,11 +66,12 @@ def entries(causes: Iterable[Cause]) -> list[Entry]:
     together: dict[_Key, list[int]] = {}
     seen_before: set[_Key] = set()      # of which something came when the host was known already, so all did
     for index, cause in enumerate(ranked):
+        sort = _sort(cause)
         for wave in cause.all_waves:
             for host in wave.hosts:
                 since = wave.since or cause.ended.get(host)
                 if since is not None:
-                    key = host, since.seen, _sort(cause)
+                    key = host, since.seen, f"{cause.group_of.get(host, cause.group)}\0{sort}"
                     together.setdefault(key, []).append(index)
                     if since.after is not None:
                         seen_before.add(key)
@@ -107,33 +110,6 @@ def _lost(ranked: Sequence[Cause], members: Sequence[int],
     if lead is None:
         return None
     return lead, [ranked[lead], *(ranked[index] for index, its, what in folded if its == lead and what == LOST)]
-
-
-def each_cause(causes: Iterable[Cause]) -> list[Entry]:
-    """Every cause, what leads before all that is in its entry."""
-    return [each for entry in entries(causes) for each in (entry, *(
-        Entry(cause, part_of=entry) for cause in entry.more))]
-
-
-def shown(report: FleetReport, each: bool = False) -> list[Entry]:
-    """The entries of a report; with ``each`` every cause. A cause whose entry is led by one that this report does not
-    show is a part of that entry all the same."""
-    found = each_cause(report.causes) if each else entries(report.causes)
-    if not report.beside:
-        return found
-    parts = {(*key, host): each.part_of for each in each_cause(report.beside) if each.part_of is not None
-             for key in (_named(each.lead),) for host in each.lead.hosts}
-    return [replace(each, part_of=_around(each.lead, parts) or each.part_of) for each in found]
-
-
-def _named(cause: Cause) -> tuple[str, bool]:
-    return cause.id, cause.state == "resolved"
-
-
-def _around(cause: Cause, parts: Mapping[tuple[str, bool, str], Entry]) -> Entry | None:
-    """The entry that it is in on all of its hosts; None where it stands for itself on one, or is in several."""
-    around = [parts.get((*_named(cause), host)) for host in cause.hosts]
-    return around[0] if around and all(each is around[0] for each in around) else None
 
 
 def _listed(ranked: Sequence[Cause], follows: Mapping[int, Mapping[str, int]],
@@ -267,7 +243,7 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 def _sort(cause: Cause) -> str:
     """What does not count in the same way is not one entry."""
-    return f"{cause.group}\0{cause.state == 'resolved'}\0{cause.counts}\0{cause.waived and cause.waived.id}\0" \
+    return f"{cause.state == 'resolved'}\0{cause.counts}\0{cause.waived and cause.waived.id}\0" \
            f"{cause.standing}\0{cause.intended and not cause.counts}"
 
 
@@ -282,8 +258,11 @@ def gpus_of(entry: Entry) -> GpuMoves | None:
 def only_counts(entry: Entry) -> bool:
     """Whether it is a cause that only has members fewer, or more, because its host has GPUs fewer, or more: nothing of
     it can be put back but the GPU."""
-    moves = gpus_of(entry.part_of) if entry.part_of is not None else None
-    return moves is not None and (entry.lead.fact in BOARDS or moves.fewer * fewer_alone(entry.lead) > 0)
+    around = [entry.part_of] if entry.part_of is not None else [each for _, each in entry.parts]
+    of_others = {host for hosts, _ in entry.parts for host in hosts}.issuperset(entry.lead.hosts) or not entry.parts
+    moves = [gpus_of(each) for each in around]
+    return bool(moves) and of_others and all(
+        each is not None and (entry.lead.fact in BOARDS or each.fewer * fewer_alone(entry.lead) > 0) for each in moves)
 
 
 def happened(entry: Entry) -> str:

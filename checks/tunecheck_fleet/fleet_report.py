@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
 from tunecheck.model.command import Command, limited
 from tunecheck.util.at_first_use import dataclass
+from tunecheck.util.host_names import fold, natural
 
 from .fixes import Fix, on_hosts, said
 from .model import AuditHead, Problem, Status
@@ -20,6 +21,9 @@ __all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "LastHear
 #: or, where a host was named to compare with, that host.
 Authority = Literal["desired", "previous", "majority", "role", "identity", "reference"]
 
+
+#: Characters of the names of groups.
+_GROUPS = 60
 
 #: new in this audit; grown: hosts that have it longer, and others that are new in this audit; known: longer, on all of
 #: them; resolved by this audit.
@@ -155,11 +159,24 @@ class Cause:
     last_heard: tuple[LastHeard, ...] = ()
     #: Of what is over, host -> when it ended. Values and ``since`` are those that it had while it was open.
     ended: Mapping[str, Since] = field(default_factory=dict)
+    #: Where its hosts are of several groups, which of these each is of; ``group`` has all their names.
+    group_of: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all_waves(self) -> tuple[Wave, ...]:
         """The waves, at least one."""
         return self.waves or (Wave(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups of its hosts."""
+        return tuple(sorted({*self.group_of.values()}, key=natural)) if self.group_of else (self.group,)
+
+    def of_group(self, group: str) -> tuple[str, ...]:
+        """Those of its hosts that are of the group."""
+        if not self.group_of:
+            return self.hosts if group == self.group else ()
+        return tuple(host for host in self.hosts if self.group_of[host] == group)
 
     @property
     def new_hosts(self) -> tuple[str, ...]:
@@ -172,10 +189,13 @@ class Cause:
                       if (left := tuple(host for host in wave.hosts if host in hosts)))
         states = {wave.state for wave in waves}
         own = tuple(host for host in self.hosts if host in hosts)
+        group_of = {host: self.group_of[host] for host in own} if self.group_of else {}
         fixes = on_hosts(self.fixes, own)
         remedy, commands = said(fixes, self.fix == "reboot") if fixes else limited(
             self.remedy, self.commands, own) if self.commands and own else (self.remedy, self.commands)
-        return replace(self, hosts=own, waves=waves, remedy=remedy, commands=commands, fixes=fixes,
+        return replace(self, hosts=own, group=group_text(group_of.values()) if group_of else self.group,
+                       group_of=group_of if len({*group_of.values()}) > 1 else {}, waves=waves,
+                       remedy=remedy, commands=commands, fixes=fixes,
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
                        covered=tuple(host for host in self.covered if host in hosts),
@@ -211,6 +231,11 @@ class Cause:
     def drifts(self) -> bool:
         """Whether it is drift. The last line, every output and --fail-on drift go by this."""
         return self.counts and not self.unjudged
+
+
+def group_text(groups: Iterable[str]) -> str:
+    """The names of the groups, as a reader sees them."""
+    return fold({*groups}, _GROUPS)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
         report = replace(
             report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(),
             notes=tuple(note for note in report.notes if isinstance(note, Note) and (note.hides or host in note.hosts)),
-            causes=tuple(replace(cause, hosts=(host,)) for cause in report.causes if host in cause.hosts))
+            causes=tuple(replace(cause, hosts=(host,), group=cause.group_of.get(host, cause.group), group_of={})
+                         for cause in report.causes if host in cause.hosts))
     if fact is not None:
         # What a check has the say about is told as its finding alone: asked by the fact's name, it is that.
         causes = tuple(each for each in report.causes

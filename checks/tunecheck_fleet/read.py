@@ -98,7 +98,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
                for check, each in why_untold(findings, sorted(dark)).items()}
     if other is not None:
         code, outcome, why = other
-        problems = (Problem("spec-present", answer.host, outcome, why, code=code), *problems)
+        problems = (Problem("spec-present", "spec", outcome, why, code=code), *problems)
         worst = {**worst, "spec": outcome}
     failed = {name: reason for name, reason in unknown.items() if reason.absence not in _NO_FAILURE}
     status, reason = answer.status, answer.reason
@@ -149,12 +149,19 @@ def _case(stored: Stored, spec: Frozen | None
     except UsageError:
         frozen = stored.frozen
     wanted, boards = spec.spec.accelerators.pci_ids if spec else (), _boards(stored)
+    own = frozen.spec.accelerators.pci_ids if frozen else ()
     how = "by the box's own specification" if frozen else "without a specification"
     if frozen is None and not set(boards) & set(wanted):
         # What nobody can misread: none of what it has is what it should have.
         return Case(stored.snapshot, None), (
             "other-boards", "fail", f"the accelerators are {', '.join(boards)}, and the inventory's specification asks "
             f"for {', '.join(wanted)}: is the host in the right group of the inventory? Until then it is judged {how}")
+    if own and set(own) < set(wanted):
+        return Case(stored.snapshot, frozen), (
+            "other-spec", "unknown", f"judged {how}: the snapshot holds facts about boards of {', '.join(sorted(own))} "
+            f"alone, and whether there are any of {', '.join(sorted(set(wanted) - set(own)))}, which the inventory's "
+            "specification asks for too, cannot be told; provision the box with that, or list there under "
+            "accelerators.pci_ids and count what the box has")
     return Case(stored.snapshot, frozen), (
         "other-spec", "unknown", f"judged {how}: the inventory's names other accelerators than this snapshot is about; "
         "is the host in the right group? If it is, correct accelerators.pci_ids there, or provision the box with it")

@@ -48,8 +48,12 @@ class Stored:
     def _has_accelerators_of(self, spec: Spec) -> bool:
         wanted = spec.accelerators.pci_ids
         own = self.frozen.spec.accelerators.pci_ids if self.frozen else ()
-        if wanted == own or own:
-            return wanted == own
+        if own:
+            # It holds facts about the boards of its own specification alone. Where these are all that are wanted, no
+            # board of another id is missing; where they are too few, it cannot be told whether others are there.
+            count = spec.accelerators.count
+            return set(own) == set(wanted) or (set(own) < set(wanted) and count is not None
+                                               and len(self.snapshot.topology.devices) >= count)
         # Made without any ids, it has all display and 3D controllers of NVIDIA's (facts/pci/devices.py, accelerators).
         return all(each.startswith("10de:") for each in wanted) and all(
             device.ids in wanted for device in self.snapshot.topology.devices)

@@ -88,7 +88,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                         unsaid.setdefault((host.host, fact), problem.check)
                     elif change is not None:
                         said.add((host.host, fact))
-                if wanted is None or (host.group, problem.check) in wanted:
+                if wanted is None or problem.check in wanted:
                     # Of several facts the one that changed is not the one that cannot be told.
                     moving = judges if problem.outcome != "unknown" or judges_one(
                         problem.check, problem.subject) else []
@@ -123,7 +123,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
         settled |= ended
         said |= ended
-        if wanted is None or (there.group, over.check) in wanted:
+        if wanted is None or over.check in wanted:
             moving = judges if over.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
             # The values as they were while it was open: by these it is in the entry that it was in.
             was = [replace(step, before=step.value, value=step.before) for fact in moving
@@ -136,9 +136,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                    {each: check for each, check in unsaid.items() if each not in said})
 
 
-def _checks_of(view: View, name: str) -> set[tuple[str, str]]:
-    """(group, check) of all that the host has, or had."""
-    return {(host.group, check) for host in view.hosts if host.host == name
+def _checks_of(view: View, name: str) -> set[str]:
+    """The checks of all that the host has, or had."""
+    return {check for host in view.hosts if host.host == name
             for check in (*(problem.check for problem in host.problems),
                           *(over.check for over in view.resolved if over.host == name))}
 
@@ -269,8 +269,8 @@ def _same(texts: tuple[str, ...], *more: str) -> str:
 
 def _folded(rows: list[Row]) -> list[Row]:
     """A check that finds another number on every box is still one cause."""
-    kinds: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
+    kinds: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
-        kinds[row.group, row.fact, row.outcome, row.code][row.same] += 1
+        kinds[row.fact, row.outcome, row.code][row.same] += 1
     return [row._replace(same=_NUMBER.sub("#", row.same))
-            if len(kinds[row.group, row.fact, row.outcome, row.code]) > _WORDINGS else row for row in rows]
+            if len(kinds[row.fact, row.outcome, row.code]) > _WORDINGS else row for row in rows]

@@ -73,7 +73,7 @@ def identity(view: View) -> list[Row]:
         for name in kept.hosts:
             since = kept.since.get(name)
             rows.append(Row(
-                "identity", severity, kept.fact, group, name,
+                "identity", severity, kept.fact, groups.get(name, group), name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value, since=since,
                 remedy=remedy.text if kept.fact == KEY else "",
                 commands=remedy.commands if kept.fact == KEY else (), state=_state(view, name, since),

@@ -95,10 +95,9 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least)
     census, outliers = without_left(store, bare, census, outliers, audit, options)
     also = {check for check in JUDGED if judging(check, facts)}
-    like = {host.host for host in bare if state is not None and host.group == state.group}
     odd = one.odd()
-    rows = list(dict.fromkeys((*own, *store.problems_since(audit.id, checks, like), *store.problems_since(
-        audit.id, also), *store.problems_since(audit.id, None, odd))))
+    rows = list(dict.fromkeys((*own, *store.problems_since(audit.id, checks | also),
+                               *store.problems_since(audit.id, None, odd))))
     told = store.hosts(audit.id, only={name, *odd, *(row.host for row in rows)})
     of_host: dict[str, list[ProblemSince]] = {}
     for row in rows:
@@ -129,7 +128,8 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         outliers=tuple(sorted(
             (Outlier(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
             key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
-        shared=shared, events=tuple(event for event in events if event.audit > previous.id),
+        shared=shared, regrouped=tuple(store.group_moves(previous.id, audit.id)),
+        events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(of_host),
         words=store.last_words(gone_dark(hosts, of_host), audit.id),

@@ -42,7 +42,7 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
             before=move.before if move else vote.value, since=since, state="new" if fresh else "known",
             text=f"the others moved since #{view.previous.id}, this did not"
             if vote.moved and not move and view.previous is not None else "",
-            same=f"{outlier.hardware}\0{canon(outlier.value)}",
+            same=canon(outlier.value),
             rollout=move is not None and (outlier.group, outlier.fact, canon(outlier.value)) in rolled))
         if not (move is not None and view.returned(outlier.host, outlier.fact)
                 and (outlier.host, outlier.fact) in view.baselines):    # what it had in between is over
@@ -69,7 +69,7 @@ def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collectio
             rows.append(Row(
                 "majority", meta.severity, fact, move.group, host, expected=f"again as {vote.count} of {vote.total} in "
                 f"{move.group}", fix=meta.fix, value=move.before, before=vote.value, since=move.held,
-                state="resolved", ended=move.since, same=f"{hardware.get(host, '')}\0{canon(move.before)}"))
+                state="resolved", ended=move.since, same=canon(move.before)))
             settled.add((host, fact))
     return rows, settled
 

@@ -45,6 +45,12 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
     for event in sorted(view.events, key=lambda event: event.host):
         if event.kind == "renamed":
             yield f"{event.host} is the machine that was {event.other}"
+    moved: dict[tuple[str, str], list[str]] = {}
+    for move in view.regrouped:
+        moved.setdefault((move.before, move.now), []).append(move.host)
+    for (before, now), names in sorted(moved.items()):
+        yield Note(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} in group {now} now, before in {before}: "
+                   f"compared with the hosts of {now} from here on", hosts=tuple(names))
     answered = {host.host: host.answered for host in view.hosts}
     for other, name in view.called_now.items():
         yield Note(f"{name} tells the machine id and board serial of {other}, which did not answer: most likely "

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from tunecheck.util.text import some
+
 from ..fleet_report import Since
 from .authority import judged
 from .moves import Net
@@ -57,7 +59,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
                 before=move.before, since=move.since, state=_state(view, host, move.since),
-                text=_text(vote, roll, move.value) or (
+                text=_text(view, moves, vote, roll, move) or (
                     _approved(view, host, fact) if view.left(host, fact, move.value) and not move.ours else ""),
                 same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
@@ -159,10 +161,25 @@ def _approved(view: View, host: str, fact: str) -> str:
     return f"{decision.author} approved {said} as of #{decision.audit}"
 
 
-def _text(vote: Vote | None, roll: tuple[int, int] | None, value: object) -> str:
+def _text(view: View, moves: Net, vote: Vote | None, roll: tuple[int, int] | None, move: Move) -> str:
     if roll is None:
         return ""
     audit, count = roll
-    if vote is not None and vote.moved and canon(vote.value) == canon(value):
-        return f"fleet moved: now on {vote.count} of {vote.total}, {count} of them in #{audit}"
-    return f"rollout: {count} changed to it in #{audit}"
+    if vote is None or not vote.moved or canon(vote.value) != canon(move.value):
+        return f"rollout: {count} changed to it in #{audit}"
+    came, silent = _came(view, moves, move, audit)
+    # Of hosts that are silent nobody knows what they have now, and only what they had.
+    now = min(vote.count, vote.total - len(silent))
+    told = f"fleet moved: now on {now} of {vote.total - len(silent)}, {min(len(came), now)} of them in #{audit}"
+    return told + (f"; {some(silent, 3, ', ')}, silent now, moved too" if silent else "")
+
+
+def _came(view: View, moves: Net, move: Move, audit: int) -> tuple[list[str], list[str]]:
+    """The hosts of one group and hardware that came to the value in that audit: those that answered, and the others."""
+    hosts = {host.host: host for host in view.hosts}
+    like = hosts[move.host].cohort if move.host in hosts else ""
+    found = [name for name, facts in moves.moves.items() if (each := facts.get(move.fact)) is not None
+             and each.group == move.group and each.since.seen == audit and canon(each.value) == canon(move.value)
+             and name in hosts and hosts[name].cohort == like]
+    silent = sorted(name for name in found if not hosts[name].answered)
+    return [name for name in found if hosts[name].answered], silent

@@ -22,6 +22,7 @@ from ..uncollected import uncollected
 from .asked import asked
 from .authority import judged
 from .carried_on import told_before
+from .causes import causes
 from .desired import desired
 from .identity import identity, replaced
 from .majority import majority, splits
@@ -32,7 +33,7 @@ from .previous import previous
 from .put_back import with_play
 from .reference import reference
 from .roles import roles
-from .rows import Row, causes, decided_as
+from .rows import Row, decided_as
 from .said.waivers import waive
 from .view import View
 from .volatile import volatile_facts
@@ -116,8 +117,8 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     rows = [row for row in with_play(view, _as_heard(view, rows)) if options.judges(row.authority)]
     names = {(row.group, row.fact) for row in rows} | checks
     if about is not None:
-        own = {(row.group, row.fact) for row in rows if row.host == about}
-        rows = [row for row in rows if (row.group, row.fact) in own]
+        own = {row.fact for row in rows if row.host == about}
+        rows = [row for row in rows if row.fact in own]
     found_causes = causes(rows, about)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     path = inventory_of(view.audit.scope)
@@ -220,8 +221,9 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
     done = []
     for row in rows:
         approved = view.approval(row.host, row.fact, row.value, row.since) if row.state != "resolved" else None
-        if approved is not None and row.authority == "previous" and row.state != "new":
-            continue        # the baseline since an earlier audit; in the one that saw it come it is shown
+        if approved is not None and row.authority == "previous" and row.state != "new" \
+                and approved.audit < view.audit.id:
+            continue        # the baseline since an earlier audit; in the one as of which that was said it is shown
         if row.authority not in ("majority", "previous"):
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)

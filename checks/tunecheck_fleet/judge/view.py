@@ -13,6 +13,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Decision, Since
 from ..model import AuditHead, Problem, Status
+from ..store.group_moves import GroupMove
 from ..store.rows import Claim, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 
@@ -174,7 +175,7 @@ class View:
     were over then; ``contradicted``: (host, check, subject, since audit, until audit) of findings, over by now, of
     which a word of a changed fact may have been the reason (asked.py). ``decided``: the decision about a fact or check
     of a host; ``carried``: of lost GPUs that something else told of then (carried_on.py). ``baselines``: (host, fact)
-    -> the value that was approved there, as canonical JSON. ``events``: who is
+    -> the value that was approved there, as canonical JSON. ``regrouped``: who is in another group. ``events``: who is
     not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
     ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
@@ -202,6 +203,7 @@ class View:
     tallies: tuple[Tally, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     shared: tuple[Kept, ...] = ()
+    regrouped: tuple[GroupMove, ...] = ()
     events: tuple[Event, ...] = ()
     past: tuple[Event, ...] = ()
     claims: tuple[Claim, ...] = ()

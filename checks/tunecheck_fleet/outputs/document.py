@@ -40,7 +40,8 @@ def document(report: FleetReport) -> dict[str, Any]:
         },
         "causes": [_cause(each) for each in report.causes],
         "entries": [{"id": entry.lead.id, "kind": counted_as(entry.lead), "what": entry.what, "group": entry.lead.group,
-                     "fact": entry.lead.fact, "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
+                     "groups": list(entry.lead.groups), "fact": entry.lead.fact,
+                     "severity": entry.lead.severity, "hosts": list(entry.lead.hosts),
                      "news": list(entry.lead.new_hosts), "since": since_of(entry.lead.since),
                      "more": [each.fact for each in entry.more]}
                     for entry in found],
@@ -78,7 +79,8 @@ def _cause(cause: Cause) -> dict[str, Any]:
     return {
         "id": cause.id, "kind": counted_as(cause),
         "authority": cause.authority, "severity": cause.severity, "state": cause.state, "counts": cause.drifts,
-        "group": cause.group, "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
+        "group": cause.group, "groups": list(cause.groups), "group_of": dict(cause.group_of),
+        "fact": cause.fact, "subject": cause.subject, "outcome": cause.outcome,
         "code": cause.code, "was": cause.was, "absence": cause.absence, "source": cause.source,
         "before": cause.before, "value": cause.value, "expected": cause.expected, "text": cause.text,
         "hosts": list(cause.hosts),

@@ -51,6 +51,8 @@ def silence(cause: Cause, now: float | None = None) -> list[str]:
     first, last = cause.last_heard[0], cause.last_heard[-1]
     count = sum(len(each.hosts) for each in cause.last_heard)
     who = "silent" if count == len(cause.hosts) else f"{count} of {len(cause.hosts)} silent"
+    if kind(cause) == "standing" and count < len(cause.hosts):      # a note says when these were heard
+        return [who]
     when = f"#{last.audit}" if first == last else f"#{first.audit} to #{last.audit}"
     return [f"{who} (last heard in {when}, {clock(first.at) if now is None else _ago(first.at, now)})"]
 
@@ -217,9 +219,14 @@ def _failing(finding: Entry) -> list[Cause]:
 
 
 def part_of(finding: Entry) -> str:
-    """Of which entry it is a part, with -v."""
-    whole = finding.part_of
-    return "" if whole is None else f"part of {whole.lead.id}{' ' * bool(whole.lead.id)}({happened(whole)})"
+    """Of which entry it is a part, with -v; of several, on which hosts of each."""
+    if finding.part_of is not None:
+        return f"part of {_whole(finding.part_of)}"
+    return ", ".join(f"part of {_whole(entry)} on {fold(hosts, NAMES)}" for hosts, entry in finding.parts)
+
+
+def _whole(entry: Entry) -> str:
+    return f"{entry.lead.id}{' ' * bool(entry.lead.id)}({happened(entry)})"
 
 
 def rest_of(finding: Entry) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from tunecheck import __version__
@@ -22,8 +23,9 @@ from tunecheck.report.junit import legal
 from tunecheck.util.host_names import fold, natural
 from tunecheck.util.text import and_more
 
-from ..entries import Entry, shown
+from ..entries import Entry
 from ..fleet_report import FleetReport, HostRow, Split
+from ..whole_causes import shown
 from .counts import UNREAD
 from .entry_words import approving, fix, judgement, lead, needs, part_of, plural, says, silence, title
 from .text import UNJUDGED, counted_as, coverage, groups, interval, kind, lasts, measured, shown_apart
@@ -65,8 +67,9 @@ def _by_fact(report: FleetReport, found: Sequence[Entry],
     causes: dict[str, list[Entry]] = {}
     splits: dict[str, list[Split]] = {}
     for each in found:
-        if each.lead.group == group:
-            causes.setdefault(each.lead.fact, []).append(each)
+        if own := each.lead.of_group(group):
+            here = each if len(own) == len(each.lead.hosts) else replace(each, lead=each.lead.on(own))
+            causes.setdefault(each.lead.fact, []).append(here)
     for split in report.splits:
         if split.group == group:
             splits.setdefault(split.fact, []).append(split)

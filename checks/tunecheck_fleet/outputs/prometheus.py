@@ -29,7 +29,7 @@ METRICS = {
     "tunecheck_audit_hosts_asked": "Hosts that the inventory of the last audit named.",
     "tunecheck_hosts": "Hosts of the last audit by how they answered.",
     "tunecheck_causes": "Causes of the last audit by state; new, grown, known and acknowledged ones are drift.",
-    "tunecheck_drift": "Causes that count as drift.",
+    "tunecheck_drift": "Causes that count as drift; one on hosts of several groups counts in each of these.",
     "tunecheck_unjudged": "Causes that could not be judged; they are no drift.",
     "tunecheck_drift_hosts": "Hosts with at least one cause that counts as drift.",
     "tunecheck_host_drift": "Causes that count as drift on one host.",
@@ -56,9 +56,12 @@ def prometheus(report: FleetReport) -> str:
     struck: dict[tuple[str, str], set[str]] = {}
     for entry in found_here:
         if entry.lead.drifts:
-            drift[where := (entry.lead.group, entry.lead.severity)] += 1
-            struck.setdefault(where, set()).update(host for cause in (entry.lead, *entry.more) for host in cause.hosts)
-    unread = Counter(entry.lead.group for entry in found_here if entry.lead.counts and entry.lead.unjudged)
+            for group in entry.lead.groups:
+                drift[where := (group, entry.lead.severity)] += 1
+                struck.setdefault(where, set()).update(
+                    host for cause in (entry.lead, *entry.more) for host in cause.of_group(group))
+    unread = Counter(group for entry in found_here if entry.lead.counts and entry.lead.unjudged
+                     for group in entry.lead.groups)
     drifted = dict.fromkeys(host for entry in found_here if entry.lead.drifts for host in entry.lead.hosts)
     answered = [*drifted, *(row.host for row in report.hosts if row.status in ("ok", "partial")
                          and row.host not in drifted)][:_MOST_HOSTS]
@@ -106,7 +109,8 @@ def _findings(report: FleetReport) -> Iterator[tuple[dict[str, str], float | Non
         for wave in lead.all_waves:
             for host in wave.hosts:
                 state = "new" if wave.state == "new" else "acknowledged" if host in lead.covered else "known"
-                yield ({"host": host, "group": lead.group, "check": lead.fact if lead.authority in (
-                    "desired", "role") else "", "fact": "" if lead.authority in ("desired", "role") else lead.fact,
+                yield ({"host": host, "group": lead.group_of.get(host, lead.group),
+                    "check": lead.fact if lead.authority in ("desired", "role") else "",
+                    "fact": "" if lead.authority in ("desired", "role") else lead.fact,
                     "what": entry.what, "severity": lead.severity, "state": state, "id": lead.id},
                        wave.since.seen_at if wave.since is not None else None)

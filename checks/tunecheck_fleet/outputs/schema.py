@@ -44,7 +44,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     id=TEXT, kind={"enum": list(KINDS)},
     authority={"enum": ["desired", "previous", "majority", "role", "identity", "reference"]},
     severity={"enum": ["low", "medium", "high"]}, state={"enum": ["new", "grown", "known", "resolved"]}, counts=FLAG,
-    group=TEXT, fact=TEXT, subject=TEXT, outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
+    group=TEXT, groups=later(listed(TEXT)), group_of=later(mapped(TEXT)), fact=TEXT, subject=TEXT,
+    outcome={"enum": ["", "fail", "warn", "unknown"]}, code=later(TEXT),
     was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), source=later(TEXT), before=_VALUE, value=_VALUE,
     expected=TEXT,
     text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
@@ -55,7 +56,7 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
 _CAUSE = object_(**_FIELDS)
 #: The cause that leads, and the names of what else the same thing moved.
 _ENTRY_CAUSE: dict[str, dict[str, Any]] = {**_FIELDS, "what": TEXT, "more": listed(TEXT)}
-_ENTRY = object_(id=TEXT, kind={"enum": list(KINDS)}, what=TEXT, group=TEXT, fact=TEXT,
+_ENTRY = object_(id=TEXT, kind={"enum": list(KINDS)}, what=TEXT, group=TEXT, groups=later(listed(TEXT)), fact=TEXT,
                  severity={"enum": ["low", "medium", "high"]}, hosts=listed(TEXT), news=listed(TEXT),
                  since=maybe(_SINCE), more=listed(TEXT))
 _BOX_TIME: dict[str, Any] = {**_MAYBE_TIME, "description": "seconds since 1970 by the box's clock"}

@@ -10,9 +10,10 @@ from tunecheck.report.style import Style, safe, unbroken, wrap
 from tunecheck.util.host_names import fold
 from tunecheck.util.text import and_more, some
 
-from ..entries import Entry, entries, shown
+from ..entries import Entry, entries
 from ..fleet_report import FleetReport, Note, Since, Split
 from ..own_command import own_command
+from ..whole_causes import shown
 from . import entry_words as words
 from .brief import brief, briefs
 from .counts import summary, verdict_line, verdict_word

@@ -265,5 +265,6 @@ def gaps(hosts: Iterable[HostRow]) -> list[tuple[str, str, list[HostRow]]]:
 
 def groups(report: FleetReport) -> list[str]:
     """Of hosts, causes, splits and of what was judged, in natural order."""
-    found = {each.group for rows in (report.hosts, report.causes, report.splits) for each in rows}
+    found = {*(row.group for row in report.hosts), *(split.group for split in report.splits),
+             *(group for cause in report.causes for group in cause.groups)}
     return sorted(found | {group for group, _ in report.judged}, key=natural)

@@ -14,7 +14,7 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..own_command import own_command
-from . import audits, told_problems
+from . import audits, group_moves, told_problems
 from .audit_queries import ANSWERED, SNAP_END, earlier_names, heard_late, last_answers, parts, since, there, times
 from .claims import last_answered
 from .rows import HostState, IdentityEvent, Span
@@ -207,8 +207,9 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
             identity.c.kind == "replaced", identity.c.host_id.in_(list(named)))).scalars())
         those = [row.id, *(each.id for each in named.values() if each.id != row.id and each.retired_audit in ends)]
         snaps = connection.execute(
-            select(snap.c.from_audit, snap.c.status, SNAP_END).join(host, host.c.id == snap.c.host_id).where(
-                snap.c.host_id.in_(those)).order_by(snap.c.from_audit)).all()
+            select(snap.c.from_audit, snap.c.status, SNAP_END, snap.c.about_id).join(
+                host, host.c.id == snap.c.host_id).where(snap.c.host_id.in_(those)).order_by(snap.c.from_audit)).all()
+        grouped = group_moves.stays(store, connection, [(each.from_audit, each.about_id) for each in snaps])
         noted = connection.execute(select(
             identity.c.audit_id, identity.c.other, identity.c.kind, identity.c.host_id).where(
             identity.c.host_id.in_(those), identity.c.kind != "duplicate").order_by(identity.c.audit_id)).all()
@@ -219,11 +220,11 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
                     if each.kind == "replaced"]
     def asked_before(number: int) -> int | None:
         """The last audit before that one that asked the host: one with another limit knows nothing of it."""
-        return max((min(end, number - 1) for begun, _, end in snaps if begun < number), default=None)
+        return max((min(end, number - 1) for begun, _, end, _ in snaps if begun < number), default=None)
 
     found: list[Span] = []
     answers: list[tuple[int, str]] = []
-    for begun, status, _ in snaps:
+    for begun, status, _, _ in snaps:
         if not answers or answers[-1][1] != status:       # what it reports about itself may change without that
             answers.append((begun, status))
     for at, (begun, status) in enumerate(answers):
@@ -235,6 +236,11 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
     for at, (begun, other) in enumerate(renamed):
         called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
         found.append(Span(name, "host.name", called, other, since(when, begun, asked_before(begun))))
+    for at, (begun, group, other) in enumerate(grouped):
+        until = grouped[at + 1][0] if at + 1 < len(grouped) else None
+        after = None if at == 0 else asked_before(begun)
+        found.append(Span(name, "host.group", group, other, since(when, begun, after), until,
+                          None if until is None else when.get(until), at == 0))
     found += [Span(name, "host.key", each.key, each.before, each.since) for each in replaced if each.since is not None]
     incidents.sort(key=lambda each: (each[0], each[1]["begun"] or 0.0, each[1]["id"]))
     found += [Span(name, "host.incident", told, None, since(when, number, asked_before(number)))

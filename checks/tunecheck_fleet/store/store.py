@@ -17,6 +17,7 @@ from . import (
     changes,
     claims,
     decisions,
+    group_moves,
     history,
     hosts,
     members,
@@ -32,6 +33,7 @@ from . import (
 )
 from .found import findings, judged_by, last_known, last_words, open_findings
 from .found.last_known import LastKnown
+from .group_moves import GroupMove
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,
@@ -162,6 +164,10 @@ class Store(OpenHistory):
         """Per audit the facts that changed and the hosts that answered, oldest first."""
         return changes.timeline(self, last)
 
+    def group_moves(self, after: int, audit_id: int) -> list[GroupMove]:
+        """The hosts of the audit that the inventory has in another group than up to the other one."""
+        return group_moves.between(self, after, audit_id)
+
     def identity_events(self, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
         """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
         return hosts.identity_events(self, audit_id, upto)
@@ -190,7 +196,8 @@ class Store(OpenHistory):
         return history.spans(self, host, fact, since)
 
     def presence(self, host: str) -> list[Span]:
-        """How the host answered (host.answer), what it was called (host.name), and host.incident, oldest first."""
+        """How the host answered (host.answer), what it was called (host.name), in which group it was (host.group), and
+        host.incident, oldest first."""
         return hosts.presence(self, host)
 
     def board(self, serial: str) -> list[Span]:

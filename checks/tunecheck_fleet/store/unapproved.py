@@ -44,7 +44,8 @@ def unapproved(store: OpenHistory, audit_id: int,
         rows = connection.execute(wanted).all()
         if not rows:
             return [], set()
-        approved_in = _approved_in(connection, audit_id)
+        # What was approved as of this audit is no baseline yet: the report shows it as approved.
+        approved_in = _approved_in(connection, audit_id - 1)
         ran = runs(connection, {row.id for row in rows})
         rows = [row for row in rows if row.from_audit > approved_in.get((row.id, row.fact_id), 0)
                 and receipt(ran, row.id, row.from_audit) is None]

@@ -14,12 +14,12 @@ from tests.unit.fleet.same_answers import answers_alike, told_twice
 from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.rules.index import CHECKS
-from tunecheck_fleet.entries import each_cause
 from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge, report
 from tunecheck_fleet.judge.view import Host, Meta, Resolved, View
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import Store, open_store
+from tunecheck_fleet.whole_causes import each_cause
 
 _JUDGING = [(check.id, pattern.replace("{subject}", "word").replace("*", "word"))
             for check in CHECKS for pattern in check.judges if not check.judges_of]

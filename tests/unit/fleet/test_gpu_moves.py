@@ -9,12 +9,13 @@ import pytest
 from tests.unit.fleet.reports import WHEN, cause, report, row
 
 from tunecheck.report.style import Style
-from tunecheck_fleet.entries import each_cause, entries, gpus_of, happened, only_counts
+from tunecheck_fleet.entries import entries, gpus_of, happened, only_counts
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.outputs import entry_words
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.webhook import event
+from tunecheck_fleet.whole_causes import each_cause
 
 _BEFORE = ["a", "b", "c", "d"]
 #: What happened -> who is there now, and what that is called.

@@ -18,7 +18,7 @@ from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
-from tunecheck_fleet.entries import Entry, entries, only_counts, shown
+from tunecheck_fleet.entries import Entry, entries, only_counts
 from tunecheck_fleet.events.gpu_moves import BOARDS
 from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.focus import focus
@@ -27,6 +27,7 @@ from tunecheck_fleet.model import Answer
 from tunecheck_fleet.outputs.entry_words import needs, part_of
 from tunecheck_fleet.read import seen
 from tunecheck_fleet.store import open_store
+from tunecheck_fleet.whole_causes import shown
 
 
 def _box(*changes: Callable[[Machine], None], declared: bool) -> bytes:

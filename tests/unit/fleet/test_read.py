@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -145,6 +146,21 @@ def test_a_snapshot_of_other_boards_is_not_judged_by_the_inventorys() -> None:
     found = seen(answer(box(), content=bare), frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8)))
     assert found.outcomes["spec"] == "fail" and found.problems[0].code == "other-boards"
     assert "10de:2335" in found.problems[0].text and "in the right group" in found.problems[0].text
+
+
+def test_a_specification_that_asks_for_more_kinds_judges_the_boards_that_are_there() -> None:
+    """The snapshot holds facts about the boards of its own specification alone: where these are all that are wanted,
+    none of another kind can be missing. The finding is the same on every host."""
+    kinds = ("10de:2bb1", "10de:2bb4", "10de:2bb5")
+    there = len(gather(box().host(), frozen().spec, True).topology.devices)
+    found = seen(answer(box()), wanted := frozen(accelerators=Accelerators(pci_ids=kinds, count=there)))
+    assert found.spec == wanted.digest and "spec-present" not in {each.check for each in found.problems}
+    for count in (there + 1, None):
+        spec = frozen(accelerators=Accelerators(pci_ids=kinds, count=count))
+        first, other = (seen(replace(answer(box()), host=name), spec).problems[0] for name in ("gpu-a01", "gpu-b01"))
+        assert first == other and (first.check, first.code, first.outcome) == ("spec-present", "other-spec", "unknown")
+        assert "boards of 10de:2bb1 alone" in first.text and "any of 10de:2bb4, 10de:2bb5" in first.text
+        assert "right group" not in first.text
 
 
 def test_runs_of_our_roles() -> None:

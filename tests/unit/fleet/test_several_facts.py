@@ -38,7 +38,7 @@ def _night(store: Store, facts: dict[str, Any], *problems: Problem) -> None:
 
 
 def _nights(store: Store, told: Sequence[tuple[str, dict[str, Any], Sequence[Problem]]]) -> None:
-    """Every host is of a group of its own."""
+    """Every host is of a group of its own, so that none differs from the others."""
     head = store.begin("all", [(host, host) for host, _, _ in told])
     for host, facts, problems in told:
         store.put(head.id, Seen(host, host, "ok", hardware="hw", tunecheck="0.1.0", spec="s", known=facts,
@@ -56,7 +56,8 @@ def _told(found: FleetReport, check: Check, subject: str, host: str = "h") -> Ca
 @pytest.mark.parametrize("before", [True, False])
 def test_no_finding_shows_the_values_of_another_fact(store: Store, outcome: Any, before: bool) -> None:
     """What is unknown shows none where it may be of another; and its interval is none of theirs."""
-    problems = [Problem(check.id, subject, outcome, "what it says", code="x") for check, subject, _ in _MOVES]
+    problems = [Problem(check.id, subject, outcome, "what it says", code=f"x{number}")
+                for number, (check, subject, _) in enumerate(_MOVES)]
     for night in range(3):
         _nights(store, [(f"h{number}", {_named(fact): "new" if night == 2 else "old"},
                          [problem] if before or night else [])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tunecheck_fleet.judge.rows import OVER, Row, causes
+from tunecheck_fleet.judge.causes import causes
+from tunecheck_fleet.judge.rows import OVER, Row
 
 _TWO, _NONE = "now 2 of 16 ports redirect", "now none of 16 ports redirects"
 

@@ -33,7 +33,8 @@ from tunecheck.report.terminal import render
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import BY_ID, CHECKS
 from tunecheck.spec.frozen import Frozen
-from tunecheck_fleet.judge.rows import Row, causes
+from tunecheck_fleet.judge.causes import causes
+from tunecheck_fleet.judge.rows import Row
 from tunecheck_fleet.outputs.html import html as fleet_page
 
 #: Made by the control node from what the host said, never by the host.

@@ -69,6 +69,17 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
     "CANNOT BE TOLD NOW": ("a check found something on the host before, and the last audit holds no evidence of it: it "
                            "may still be so", "It is open until the check can look again and finds it no more. The "
                            "finding says what is missing, and what to do."),
+    "ROLLOUT": ("many hosts of a group changed to one value between the same two audits",
+                "It is drift until it is approved: tunecheck approve ID. Where our own roles did it, it is INTENDED."),
+    "SILENT": ("hosts of a cause did not answer this audit: of them it is told as they were last heard",
+               "It stays open, in the entry that it was in. Nobody knows whether it is still so."),
+    "BY OUR OWN ROLES": ("a run of our own roles came with the change", "See INTENDED."),
+    "AS THE SPECIFICATION ASKS": ("the change made the value what the specification asks for",
+                                  "Nothing is to be put back: tunecheck approve ID takes it for good."),
+    "IN CHANGE": ("our own roles are at work on the host: a trial boot is staged, or runs", ""),
+    "NOTE": ("a line of what has to be known to trust the rest: how old answers are, who moved, which waivers are "
+             "over", "It counts for nothing."),
+    "NEXT": ("the first thing to do about what the report shows", ""),
     "FLAPPING": (f"a value that changed there and back, and there again: at least {FLAP_CHANGES} changes between "
                  f"audits within {FLAP_DAYS} days",
                  "Look for two programs that set it. What changed once and was put back is not flapping."),

@@ -12,7 +12,8 @@ from tunecheck.util.text import some
 from ...fleet_report import Note, Waived
 from ...store.rows import Waiver
 from ..authority import checks_of
-from ..rows import Row, causes
+from ..causes import causes
+from ..rows import VALUES, Row
 from ..view import View, canon
 
 __all__ = ["judged_by", "matches", "waive"]
@@ -57,17 +58,22 @@ def _with_what_follows(view: View, rows: list[Row]) -> list[Row]:
         seen = {host: wave.since.seen for wave in entry.lead.all_waves if wave.since for host in wave.hosts}
         for cause in entry.more:
             for host in {*cause.hosts} & seen.keys():
-                waived = leads.get((host, entry.lead.fact, entry.lead.authority, seen[host]))
+                waived = leads.get((host, entry.lead.fact, _kind(entry.lead.authority), seen[host]))
                 if waived is not None:
                     waived = replace(waived, follows=True)
-                    covered[host, cause.fact, cause.authority, seen[host]] = waived
+                    covered[host, cause.fact, _kind(cause.authority), seen[host]] = waived
     return [row._replace(waived=waived) if row.waived is None and row.state != "resolved"
             and row.since is not None and (waived := covered.get(_name(row))) is not None
             and row.since.seen_at <= made[waived.id] else row for row in rows]
 
 
 def _name(row: Row) -> tuple[str, str, str, int]:
-    return row.host, row.fact, row.authority, row.since.seen if row.since is not None else -1
+    return row.host, row.fact, _kind(row.authority), row.since.seen if row.since is not None else -1
+
+
+def _kind(authority: str) -> str:
+    """The same for all that say which value a host has: hosts of one cause may be told by several."""
+    return "value" if authority in VALUES else authority
 
 
 def matches(waiver: Waiver, row: Row) -> bool:
