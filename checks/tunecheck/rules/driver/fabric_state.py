@@ -24,7 +24,7 @@ CODES = {
     "nvlink-lost": "Boards that are always joined by NVLink are not.",
     "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
     "odd-pair": "A pair has fewer NVLinks than nearly all other pairs.",
-    "links-disagree": "nvidia-smi topo -m shows fewer NVLinks of a pair than nvidia-smi nvlink -s shows up on both.",
+    "links-disagree": "By nvidia-smi topo -m a pair has fewer NVLinks than nvidia-smi nvlink -s shows up on both.",
     "links-down": "NVLinks of a GPU are inactive, as nvidia-smi shows.",
     "links-count-errors": "Error counters of NVLinks are not 0, as nvidia-smi shows.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
