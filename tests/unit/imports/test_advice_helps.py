@@ -194,7 +194,7 @@ def test_every_command_of_the_table_is_tried() -> None:
 
 #: What is pasted alone, beside the outputs that the report asks for.
 _PASTED = GIVEN | {
-    "nvidia-smi": table(row(), row(index=1, bus="07")).replace("580.159.04", "595.71.05"),
+    "nvidia-smi": table(row(bus="03"), row(index=1, bus="04")).replace("580.159.04", "595.71.05"),
     "nvidia-smi -q of two": TEXT, "of an old driver": OLD,
     "nvidia-smi -q -d MEMORY": HEAD.format(count=1) + "GPU 00000000:06:00.0\n" + GPU[GPU.index("    FB Mem"):
                                                                                    GPU.index("    Compute")],

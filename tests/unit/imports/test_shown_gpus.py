@@ -166,6 +166,13 @@ LINKS = {
     "H200 NVL in bridged pairs": ((named("NVIDIA H200 NVL", 4), relations(
         "NV18", "NODE", "NODE", "NODE", "NODE", "NV18", gpus=4)), []),
     "a mesh without switches": ((relations("NV1", "NV1", "NV2", "NV2", "NV1", "NV1", gpus=4),), []),
+    "two H200 have fewer": ((named("NVIDIA H200", 2), relations("NV12", gpus=2)), ["fewer-links"]),
+    "four H200 have fewer": ((named("NVIDIA H200", 4), relations("NV12", gpus=4)), ["fewer-links"]),
+    "two H200 have all": ((named("NVIDIA H200", 2), relations("NV18", gpus=2)), []),
+    "four H200 without switches": ((named("NVIDIA H200", 4), relations("NV6", gpus=4)), []),
+    "two of four H200 without switches": ((named("NVIDIA H200", 2), relations("NV6", gpus=2)), []),
+    "two boards of which it is not known": ((named("NVIDIA H100", 2), relations("NV12", gpus=2)), []),
+    "H200 NVL joined by a bridge": ((named("NVIDIA H200 NVL", 2), relations("NV12", gpus=2)), []),
     "boards without NVLink": ((relations("NODE", gpus=4),), []),
 }
 
@@ -201,6 +208,26 @@ def test_inactive_links_of_nvlink_s(tmp_path: Path) -> None:
     assert ("fail", "links-down") not in judged(tmp_path, "fabric-state", text)
     found = told(tmp_path, text.replace("Link 17: 53.125 GB/s", "Link 17: <inactive>"))
     assert [each.subject for each in found if each.code == "links-down"] == ["GPU0", "GPU1"]
+
+
+def _links(up: int, whole: int = 18, gpus: int = 2) -> str:
+    return "".join(f"GPU {gpu}: NVIDIA H200 (UUID: GPU-{gpu}1111111-2222-3333-4444-555555555555)\n" + "".join(
+        f"\t Link {number}: {'53.125 GB/s' if number < up else '<inactive>'}\n" for number in range(whole))
+        for gpu in range(gpus))
+
+
+@pytest.mark.parametrize(("word", "up", "whole", "code"), [
+    ("NV12", 18, 18, "links-disagree"), ("NV12", 12, 18, "links-down"), ("NV12", 12, 12, "fewer-links"),
+    ("NV18", 18, 18, ""), ("NV6", 18, 18, "")])
+@pytest.mark.parametrize("gpus", [2, 4])
+def test_links_by_both_texts_are_one_finding(tmp_path: Path, word: str, up: int, whole: int, code: str, gpus: int
+                                             ) -> None:
+    """What the table and `nvidia-smi nvlink -s` tell fits: a mesh of four has fewer links a pair than are up."""
+    found = told(tmp_path, named("NVIDIA H200", gpus), relations(word, gpus=gpus), _links(up, whole, gpus))
+    assert {each.code for each in found if each.id == "fabric-state" and each.outcome in ("fail", "warn")} == {
+        *[code] * bool(code)}
+    assert all(each.remedy and "nvidia-smi nvlink -s" in each.remedy.text for each in found
+               if each.code == code and code)
 
 
 def test_a_board_of_nvswitches_is_not_said_to_have_none(tmp_path: Path) -> None:

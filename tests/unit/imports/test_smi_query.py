@@ -140,11 +140,12 @@ def test_in_a_folder_and_in_a_bug_report(tmp_path: Path) -> None:
     assert (found.driver.value, found.gpus[1].number("power_limit_mw").value) == ("595.71.05", 600000)
     # A report holds nvidia-smi's answer once: two of other boards are refused (test_twice.py).
     assert SMI in REPORT
-    (tmp_path / "report.log.gz").write_bytes(gzip.compress(REPORT.replace(SMI, TEXT).encode()))
+    there = TEXT.replace(":06:00.0", ":03:00.0").replace(":07:00.0", ":04:00.0").replace("0x2BB510DE", "0x233010DE")
+    (tmp_path / "report.log.gz").write_bytes(gzip.compress(REPORT.replace(SMI, there).encode()))
     (tmp_path / "smi.txt").unlink()
     found = nvml(load_import(str(tmp_path / "report.log.gz")), True).value
     assert found is not None
-    assert [gpu.fact("remap_failed").absence for gpu in found.gpus if gpu.bdf == "0000:07:00.0"] == [
+    assert [gpu.fact("remap_failed").absence for gpu in found.gpus if gpu.bdf == "0000:04:00.0"] == [
         Absence.NOT_SUPPORTED]
 
 

@@ -65,6 +65,18 @@ def test_v_has_a_fix_only_where_the_screen_left_one_out() -> None:
     assert wrong == [] and said, "there are both"
 
 
+def test_a_text_that_is_added_joins_those_that_were_given() -> None:
+    """A report of the new text alone would lose what the others tell."""
+    said = 0
+    for each in reports():
+        text = " ".join(render(each.verb, each.case, each.findings, Style(120), imported=each.imported).split())
+        step = text.rpartition(" next: ")[2]
+        if " --from " in step and " next: " in text:
+            said += 1
+            assert "into a folder box/ with these texts" in step and " --from box/" in step, (each.name, step)
+    assert said
+
+
 _FIGURES = """Device: 0, NVIDIA H200, pciBusID: 3, pciDeviceID: 0, pciDomainID:0
 Device: 1, NVIDIA H200, pciBusID: 4, pciDeviceID: 0, pciDomainID:0
 Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)

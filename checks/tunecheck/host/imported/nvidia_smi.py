@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ...parsers.pci.lspci import LspciDevice
     from .texts import Texts
 
-__all__ = ["boards", "contradiction", "document_of", "drivers", "elsewhere"]
+__all__ = ["boards", "contradiction", "document_of", "drivers", "places"]
 
 
 def document_of(texts: Texts) -> dict[str, Any] | None:
@@ -32,17 +31,13 @@ def contradiction(texts: Texts) -> str | None:
     return apart(_told(texts))
 
 
-def elsewhere(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None:
-    """Return a sentence where lspci shows something else at the addresses of the driver's GPUs, else None. A GPU that
-    lspci does not show may have left the bus; what is there in its place did not come by itself."""
-    if not devices or not (texts.smi or "nvidia-smi" in texts.posts):
-        return None
-    gpus = list(dict.fromkeys(bdf for told in _told(texts) for bdf in told["gpus"]))
-    for bdf in gpus:
-        device = devices.get(bdf)
-        if device is not None and device.vendor not in (None, "10de") and not device.all_ones:
-            return f"{bdf} is a GPU in nvidia-smi and {device.vendor}:{device.device} in lspci"
-    return None
+def places(texts: Texts) -> tuple[list[str], bool]:
+    """Return the addresses of the GPUs in all texts of nvidia-smi, and whether these are all that the driver has."""
+    if not (texts.smi or "nvidia-smi" in texts.posts):
+        return [], False
+    told = _told(texts)
+    gpus = list(dict.fromkeys(bdf for each in told for bdf in each["gpus"]))
+    return gpus, len(gpus) == max((each["attached"] for each in told), default=0)
 
 
 def drivers(texts: Texts) -> list[str]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
-from .boards_elsewhere import boards_elsewhere, other_models
+from .boards_elsewhere import boards_elsewhere, other_models, other_places
 from .cmdline import apart, from_log
 from .differing import differing
 from .driver_and_boards import linked_without_nvlink, other_boards, other_cpus, other_devices, other_driver
 from .guest import guest_evidence
-from .nvidia_smi import contradiction, elsewhere
+from .nvidia_smi import contradiction
 from .short import from_short
 from .texts import Texts
 
@@ -53,7 +53,7 @@ def synthesise(texts: Texts) -> str | None:
                 "the log in the report is of another boot: its command line is another")
     elif problem:
         return problem
-    problem = (contradiction(texts) or differing(texts) or elsewhere(texts, devices) or other_driver(texts)
+    problem = (contradiction(texts) or differing(texts) or other_driver(texts)
                or other_cpus(texts) or other_boards(texts, devices) or other_devices(texts, devices)
                or boards_elsewhere(texts, devices) or linked_without_nvlink(texts, devices))
     if problem:
@@ -69,9 +69,11 @@ def synthesise(texts: Texts) -> str | None:
         from .devices import paths
 
         paths(texts, devices)
-        if any(device.denied for device in devices.values()):
-            texts.set_aside.append("lspci ran without root, so it shows neither links nor ACS; give in its place: sudo "
-                                   "lspci -nnvvv")
+    if problem := other_places(texts, devices):
+        return problem
+    if devices and any(device.denied for device in devices.values()):
+        texts.set_aside.append("lspci ran without root, so it shows neither links nor ACS; give in its place: sudo "
+                               "lspci -nnvvv")
     texts.guest = guest_evidence(
         texts.runs.get(_DMESG, ""), (device.vendor for device in devices.values()), texts.lscpu)
     _driver(texts, smi, devices)

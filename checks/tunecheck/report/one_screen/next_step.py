@@ -19,6 +19,8 @@ __all__ = ["NOTHING", "Step", "next_step"]
 
 #: What lists all GPUs.
 _LISTS = "nvidia-smi -q"
+#: Where a new text goes, with those that were given: a report of the new one alone would lose what they tell.
+_BOX = "box/"
 #: A fix that is longer is not said again as the next step.
 _LONG = 100
 #: How many checks are named that need a reboot.
@@ -52,8 +54,9 @@ def next_step(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, 
     # Where other makers' accelerators are what this machine has, the whole list would tell no more.
     if sorts.part and not (others and not topology.devices) \
             and not any(finding.outcome == "fail" for finding in wrong):
-        ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from lspci.txt"
-        return Step(f"next: on the box: {ask}; then: {judge}", (ask, judge), sorts.part)
+        ask, judge = "sudo lspci -nnvvv > lspci.txt", f"tunecheck {verb} --from {_BOX}"
+        return Step(f"next: on the box: {ask}; put it into a folder {_BOX} with these texts, in place of the list that "
+                    f"is not whole; then: {judge}", (ask, judge), sorts.part)
     if wrong:
         fixed = [finding for finding in wrong if finding.remedy is not None and finding.remedy.needs_reboot]
         reboot = f"; 1 reboot is needed for {len(fixed)} of {len(wrong)} fails and warnings" if fixed else ""
@@ -69,11 +72,11 @@ def next_step(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, 
 def _of_texts(verb: str, case: Case, sorts: Sorts) -> Step:
     """Return the next step where texts show no fault: what a finding asks to measure or to take anew, else the output
     that tells most."""
-    judge = f"tunecheck {verb} --from box/"
+    judge = f"tunecheck {verb} --from {_BOX}"
     if sorts.gpus:
         ask, _ = kept(_LISTS)
-        return Step(f"next: on the box: {ask}; put it into a folder box/ in place of the one that is cut; then: "
-                    f"{judge}", (ask, judge), sorts.gpus)
+        return Step(f"next: on the box: {ask}; put it into a folder {_BOX} with these texts, in place of the one that "
+                    f"is cut; then: {judge}", (ask, judge), sorts.gpus)
     for finding in sorts.here:
         fix = finding.remedy
         if finding.outcome != "unknown" or not fix or fix.as_root or not fix.commands:
@@ -86,5 +89,5 @@ def _of_texts(verb: str, case: Case, sorts: Sorts) -> Step:
     if not add:
         return NOTHING
     ask, files = kept(add)
-    return Step(f"next: on the box: {ask}; put {files} into a folder box/ with these texts; then: {judge}",
+    return Step(f"next: on the box: {ask}; put {files} into a folder {_BOX} with these texts; then: {judge}",
                 (ask, judge), why)

@@ -24,6 +24,7 @@ CODES = {
     "nvlink-lost": "Boards that are always joined by NVLink are not.",
     "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
     "odd-pair": "A pair has fewer NVLinks than nearly all other pairs.",
+    "links-disagree": "By nvidia-smi topo -m a pair has fewer NVLinks than nvidia-smi nvlink -s shows up on both.",
     "links-down": "NVLinks of a GPU are inactive, as nvidia-smi shows.",
     "links-count-errors": "Error counters of NVLinks are not 0, as nvidia-smi shows.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
@@ -35,14 +36,16 @@ _LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; the
 
 _HEALTH = Remedy.of("run: ", run("nvidia-smi nvlink -s"), " and ", run("journalctl -u nvidia-fabricmanager"),
                     "; reset all GPUs of the box, or power-cycle it; what comes back is a matter of the board's maker")
+_ANEW = Remedy.of("take both anew, one after the other: ", run("nvidia-smi topo -m"), " and ",
+                  run("nvidia-smi nvlink -s"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
     shown = list(faults(case))
     for each in shown:
-        outcome = "warn" if each.code in ("odd-pair", "links-count-errors") else "fail"
+        outcome = "warn" if each.code in ("odd-pair", "links-count-errors", "links-disagree") else "fail"
         yield Finding(_ID, each.code, each.subject, outcome, "effective", each.text, each.observed, each.expected,
-                      (each.source,), _HEALTH)
+                      (each.source,), _ANEW if each.code == "links-disagree" else _HEALTH)
     # Why NVML says nothing is in nvml-answers. `tunecheck topo`, which reads no modules, leaves it at that.
     if (shown or case.snapshot.host is None) and case.snapshot.nvml.value is None:
         return

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ..codes import NO_PEER_ACCESS
-from .bench_words import KINDS, Pair, Places, named, pairs_text
+from .bench_words import DUPLEX, KINDS, Pair, Places, named, pairs_text
+from .pair_expected import remedy
+from .short_of import figure_below, is_below
 
 __all__ = ["contradictions"]
 
-#: Two directions at once carry 1.7 to 2 times one where they do not share a link (evidence: p2p-duplex).
-_DUPLEX = 1.5
 #: Copies through the host reach 22 to 39 GB/s on boxes where direct ones reach 50 or more; equal within 15 % is no P2P.
 _SAME = 1.15
 #: No direct way is half as fast as the one through the host, which takes the same links twice.
@@ -28,7 +28,8 @@ _LOSES = ("until the cause is mended run engines with NCCL_P2P_DISABLE=1; copies
 _LOST = Remedy.typed(f"{_LOSES}iommu-mode, acs-redirect and xid{_AGAIN}")
 _LOST_DIRECT = Remedy.typed(f"{_LOSES}iommu-mode and xid{_AGAIN}")
 _SHARED = Remedy.typed(f"see acs-redirect: a port that redirects sends both directions over one uplink{_AGAIN}")
-_SHARED_DIRECT = Remedy.typed(f"see link-width and link-payload of the way{_AGAIN}")
+_SHARED_DIRECT = Remedy.typed("no port redirects by the registers as given; measure again while nothing else uses the "
+                              "links: `sudo tunecheck p2p`")
 _STAGED = Remedy.typed(f"see `nvidia-smi topo -p2p r`, acs-redirect and iommu-mode{_AGAIN}")
 _STAGED_DIRECT = Remedy.typed(f"see `nvidia-smi topo -p2p r` and iommu-mode{_AGAIN}")
 _LETTERS = Remedy.typed("see p2p-capability and `nvidia-smi topo -p2p r`: its letters say why the driver refuses")
@@ -107,14 +108,16 @@ def _shared(check: str, bench: Bench, explained: set[Pair], places: Places) -> I
     redirects, the prediction of both directions says it (bench-figures, slow-both-ways)."""
     for kind, both in KINDS:
         one, two = bench.grid(kind), bench.grid(both)
-        half = sorted(pair for pair, value in two.items() if one.get(pair) and value < _DUPLEX * one[pair]
+        half = sorted(pair for pair, value in two.items() if one.get(pair) and is_below(value, DUPLEX * one[pair])
                       and pair not in explained and not predicted(places, pair))
         if half:
             worst = min(half, key=lambda pair: two[pair] / one[pair])
             yield Finding(check, "shared", pairs_text(half), "warn", "behaviour",
                           f"{named(bench, kind)}: both directions at once carry {two[worst]:.1f} GB/s, one alone "
-                          f"{one[worst]:.1f} ({pairs_text(half)}): they share a link", f"{two[worst] / one[worst]:.2f}",
-                          f"{_DUPLEX} x one direction alone, or more", (bench.tool,),
+                          f"{one[worst]:.1f} ({pairs_text(half)}): they share a link",
+                          figure_below(two[worst] / one[worst], DUPLEX),
+                          f"{DUPLEX} x one direction alone, or more", (bench.tool,),
+                          remedy(None, nvlink=True) if places.over_nvlink(half) else
                           _SHARED_DIRECT if places.direct(half) else _SHARED)
 
 

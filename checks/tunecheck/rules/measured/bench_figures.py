@@ -17,8 +17,11 @@ from ..check import EVERY, Check, Family, Heading
 from ..codes import NO_COMPARISON
 from ..context import Case
 from . import bench_broken, bench_peers, bench_sums
-from .bench_words import KINDS, Pair, Places, figures_text, missing, named, pairs_text, span, tells_way, way_outputs
+from .bench_both_ways import BOTH, below_way
+from .bench_words import KINDS, Pair, Places, figures_text, missing, named, span, tells_way, way_outputs
 from .pair_expected import Expected, blame, by_table, expected, remedy
+from .short_of import is_below, share_below
+from .slower_links import look, slower
 
 CHECK = Check(
     "bench-figures", "figures of known benchmarks are what the path can carry",
@@ -51,8 +54,6 @@ CODES = {
                         "is known, and not whether its values are right; run it again with -c 1.",
 }
 _BAD = 0.8
-#: Of what both directions together can carry. Healthy pairs behind one switch: 0.87 to 0.97; with a hairpin: 0.45.
-_BOTH, _BOTH_BAD = 0.8, 0.7
 #: p2pBandwidthLatencyTest times five copies without a warm-up: on healthy H200s it shows 0.857 to 0.988 of what copies
 #: reach, where nvbandwidth repeats within 0.2 %.
 _ROUGH = {"p2pBandwidthLatencyTest": 0.85}
@@ -80,8 +81,8 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
             slow, good, open_, asks = _compared(case, bench, figures, places)
             told |= {pair for _, pair, _, _ in slow}
             rows.append((kind, both, figures, double, slow, good, open_, asks))
-    bad += [*hosts, *(each for kind, both, _, double, *_ in rows
-                      if (each := _both_ways(bench, both, double, bench.grid(kind), places)) is not None)]
+    bad += [*hosts, *(each for kind, both, _, double, slow, *_ in rows for each in below_way(
+        _ID, bench, both, double, bench.grid(kind), places, {pair for _, pair, _, _ in slow}))]
     bad += _failed(bench)
     bad += bench_peers.outliers(_ID, case, bench, places, told, {each.subject for each in hosts})
     yield from bad
@@ -89,10 +90,14 @@ def _bench(case: Case, bench: Bench) -> Iterator[Finding]:
         text = f"{named(bench, kind)}: {figures_text(figures, double)}"
         if slow:
             worst, _, path, wanted = min(slow, key=lambda item: item[0])
-            hop = blame([item[2] for item in slow if item[2]], good)
+            enough = _good(bench, wanted)
+            over = path is None or path.latency_class == "nvlink"
+            link = slower([(way, figures[pair], enough) for _, pair, way, each in slow if way and not each.upper])
+            hop = (link.text if link else "") or blame([item[2] for item in slow if item[2]], good)
+            share = share_below(worst, enough)
             yield Finding(_ID, "slow", kind, "fail" if worst < _BAD and not wanted.upper else "warn", "behaviour",
-                          f"{text}; at worst {worst:.0%} of {wanted.why} {wanted.one_way:.1f}{hop}", f"{worst:.0%}",
-                          f"{_good(bench, wanted):.0%} or more", (bench.tool,), remedy(path, path is None))
+                          f"{text}; at worst {share} of {wanted.why} {wanted.one_way:.1f}{hop}", share,
+                          f"{enough:.0%} or more", (bench.tool,), remedy(path, over) if over else look(link))
         elif (open_ or not figures or not double or cut) and (figures or double):
             lacks, fix = ("", None) if figures and double else missing(bench, kind, both=bool(figures))
             if not figures and any(_wanted(case, bench, pair, places) is None for pair in double):
@@ -138,7 +143,7 @@ def _least(case: Case, bench: Bench, figures: Mapping[Pair, float], double: Mapp
     """Return from which figures on these are fine, of the pair with the highest demand: "51.8 GB/s or more one way"."""
     one = [_good(bench, wanted) * wanted.one_way for pair in figures
            if (wanted := _wanted(case, bench, pair, places)) is not None and wanted.one_way is not None]
-    both = [_BOTH * path.two_way for pair in double if (path := places.way(pair)) is not None and path.two_way
+    both = [BOTH * path.two_way for pair in double if (path := places.way(pair)) is not None and path.two_way
             and bench_broken.predicted(places, pair)]
     return f"{max(one):.1f} GB/s or more one way" + (f", {max(both):.1f} both ways" if both else "")
 
@@ -159,26 +164,6 @@ def _without(figures: Mapping[Pair, float], explained: Collection[Pair]) -> dict
     return {pair: value for pair, value in figures.items() if pair not in explained}
 
 
-def _both_ways(bench: Bench, both: str, double: Mapping[Pair, float], single: Mapping[Pair, float], places: Places
-               ) -> Finding | None:
-    """Return the finding about pairs whose two directions at once are far below the prediction."""
-    low = []
-    for pair, value in double.items():
-        path = places.way(pair)
-        if path is not None and path.two_way and bench_broken.predicted(places, pair) and value < _BOTH * path.two_way:
-            low.append((value / path.two_way, pair, path))
-    if not low:
-        return None
-    worst, pair, path = min(low, key=lambda row: row[0])
-    alone = f"; one direction alone {single[pair]:.1f}: they share a link" \
-        if pair in single and double[pair] < 1.25 * single[pair] else ""
-    hop = blame([each for _, _, each in low], [])
-    return Finding(_ID, "slow-both-ways", both, "fail" if worst < _BOTH_BAD else "warn", "behaviour",
-                   f"{bench.tool} ({both}): {double[pair]:.1f} GB/s, {worst:.0%} of predicted {path.two_way:.1f}, "
-                   f"between {pairs_text(sorted(each for _, each, _ in low))}{alone}{hop}", f"{worst:.0%}",
-                   f"{_BOTH:.0%} or more", (bench.tool,), bench_peers.AGAIN)
-
-
 def _given(case: Case) -> str:
     """Return what is known of the way between two GPUs where there is no PCI tree: the driver's table has a word for
     it, and no widths."""
@@ -187,6 +172,14 @@ def _given(case: Case) -> str:
     if table is None or not words or any(word.startswith("NV") or not word for word in words):
         return "the path between the GPUs is not given"
     return f"{table.source} says {some(words, 3)}, and not how wide and fast its links are"
+
+
+def _not_in_tree(bench: Bench, pair: Pair) -> str:
+    """Return why the PCI tree has no way between two GPUs of a benchmark: it lacks one, or their addresses are not
+    told."""
+    named = [bdf for gpu in pair if (bdf := bench.devices.get(gpu, ("", ""))[0])]
+    return f"the PCI tree does not have both of its GPUs ({', '.join(named)})" if len(named) == len(pair) else \
+        "the benchmark does not name the addresses of its GPUs"
 
 
 def _add(case: Case, bench: Bench) -> str:
@@ -215,14 +208,13 @@ def _compared(case: Case, bench: Bench, figures: Mapping[Pair, float], places: P
         if wanted is None:
             asks = asks or (not open_ and not case.snapshot.topology.devices)
             open_ = open_ or (_given(case) if not case.snapshot.topology.devices else
-                              "the benchmark's GPUs are not those of the PCI tree, or it does "
-                              "not name their addresses")
+                              _not_in_tree(bench, pair))
             continue
         if wanted.one_way is None:
             hidden = path is not None and path.pair.relation.absence is Absence.NOT_DERIVABLE
             asks = asks or (not open_ and (hidden or path is None))
             open_ = open_ or wanted.why
-        elif value < _good(bench, wanted) * wanted.one_way:
+        elif is_below(value, _good(bench, wanted) * wanted.one_way):
             slow.append((value / wanted.one_way, pair, path, wanted))
         elif path is not None:
             good.append(path)

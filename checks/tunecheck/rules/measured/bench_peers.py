@@ -11,8 +11,9 @@ from ...util.text import some
 from ..context import Case
 from .alone_figures import carries, name
 from .bench_words import Pair, Places, pairs_text, tells_way
+from .short_of import is_below, share_below
 
-__all__ = ["AGAIN", "host_copies", "outliers"]
+__all__ = ["host_copies", "outliers"]
 
 #: Half of the lanes halves a figure. Ways of different lengths differ as much, so pairs of which no way is known have
 #: to differ by more.
@@ -23,10 +24,6 @@ _HOST = {"to the GPU": "host to GPU", "from the GPU": "GPU to host"}
 _PAIRS = ("one way", "both ways", "one way off", "both ways off", "write", "read", "both write", "both read")
 _LOOK = Remedy.typed("compare link-width, link-speed and link-errors of these GPUs with the others, under load; then: "
                      "`sudo tunecheck p2p`")
-#: The registers show nothing: what was measured is of another time, or what they do not show is at work.
-AGAIN = Remedy.typed("no port redirects by the registers as given, so either they were changed after the measurement "
-                     "or something else joins both directions (the switch's firmware, its partitions): measure again "
-                     "with `sudo tunecheck p2p`")
 _LOOK_HOST = Remedy("see link-width, link-speed, link-errors, numa-nodes; are memory channels of the GPU's node empty?")
 
 
@@ -36,10 +33,11 @@ def host_copies(check: str, case: Case, bench: Bench, places: Places) -> Iterato
         for gpu, value in sorted(_by_gpu(bench, kind).items()):
             number = places.number.get(gpu)
             limit, link = carries(case, number) if number is not None else (None, "")
-            if number is not None and limit and value < _GOOD * limit:
+            if number is not None and limit and is_below(value, _GOOD * limit):
                 yield Finding(check, "slow-host-copy", name(case, number), "fail" if value < _BAD * limit else "warn",
                               "behaviour", f"{bench.tool} ({words}): {name(case, number)}: {value:.1f} GB/s, "
-                              f"{value / limit:.0%} of the {limit:.1f} that {link} carries", f"{value / limit:.0%}",
+                              f"{share_below(value / limit, _GOOD)} of the {limit:.1f} that {link} carries",
+                              share_below(value / limit, _GOOD),
                               f"{_GOOD:.0%} or more", (bench.tool,), _LOOK_HOST)
 
 

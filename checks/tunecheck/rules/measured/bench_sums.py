@@ -14,6 +14,7 @@ from ..codes import NO_COMPARISON
 from ..context import Case
 from ..nvidia.posted_gpus import counted_names, nvlink_words
 from .pair_expected import expected
+from .short_of import is_below, share_below
 
 __all__ = ["judged"]
 
@@ -76,11 +77,11 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "cut", name, "unknown", "behaviour",
                       f"{who}: the text is cut before its last lines{behind}", "", "",
                       (name,), Remedy("give the text of the run to its last line, \"# Avg bus bandwidth\""))
-    elif large is not None and prior is not None and large.size >= _WHOLE and large.busbw < _BAD * prior:
-        share = large.busbw / prior
-        yield Finding(check, "below-known", name, "warn", "behaviour",
-                      f"{text}, {share:.0%} of what {known.name if known else ''} reached", f"{large.busbw:.1f}",
-                      f"{prior} GB/s", (name,), _TUNE)
+    elif large is not None and prior is not None and large.size >= _WHOLE and is_below(large.busbw, _BAD * prior):
+        part = share_below(large.busbw / prior, _BAD)
+        yield Finding(check, "below-known", name, "warn", "behaviour", f"{text}, {part} of the {prior} that "
+                      f"{known.name if known else ''} reached", f"{large.busbw:.1f}",
+                      f"{_BAD:.0%} of {prior} GB/s, or more", (name,), _TUNE)
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name and (more := _larger(case, test)):
         yield Finding(check, "larger-is-judged", name, "skip", "behaviour", f"{who}: too small to compare, and the "
                       f"run with {_size(more)} of as many ranks on such boards is judged{behind}", "", "", (name,))
@@ -177,17 +178,20 @@ def _too_little(check: str, case: Case, test: NcclTest, large: Row, text: str, n
     if len(test.ranks) < 2 or large.size < _LARGE or len({rank.host for rank in test.ranks}) != 1:
         return None
     way, over = _slowest_way(case, test), _over_nvlink(case) if large.size >= _WHOLE else None
-    if way is None and over is not None and large.busbw < _LITTLE * (over.p2p_one_way_gb_s or 0):
+    if way is None and over is not None and is_below(
+            large.busbw, _LITTLE * (over.p2p_one_way_gb_s or 0)):
         share = large.busbw / (over.p2p_one_way_gb_s or 1)
+        part = share_below(share, _LITTLE)
         return Finding(check, "below-path", name, "fail" if share < _NOTHING else "warn", "behaviour",
-                       f"{text}, {share:.0%} of the {over.p2p_one_way_gb_s} GB/s one way that {over.name} reached over "
+                       f"{text}, {part} of the {over.p2p_one_way_gb_s} GB/s one way that {over.name} reached over "
                        f"NV{over.nvlinks}, which joins every pair in nvidia-smi topo -m: NVLink carries little of it",
                        f"{large.busbw:.1f}", f"{_LITTLE:.0%} of {over.p2p_one_way_gb_s} GB/s, or more", (name,), _LINKS)
     best = max(row.busbw for row in test.rows)
-    if way is not None and large.busbw < _LITTLE * way:
+    if way is not None and is_below(large.busbw, _LITTLE * way):
         share = large.busbw / way
+        part = share_below(share, _LITTLE)
         return Finding(check, "below-path", name, "fail" if share < _NOTHING else "warn", "behaviour",
-                       f"{text}, {share:.0%} of the {way:.1f} GB/s one way that are predicted for the slowest pair of "
+                       f"{text}, {part} of the {way:.1f} GB/s one way that are predicted for the slowest pair of "
                        "its ranks", f"{large.busbw:.1f}", f"{_LITTLE:.0%} of {way:.1f} GB/s, or more", (name,), _WAY)
     if way is None and large.busbw < _HOST_GB_S:
         return Finding(check, "below-host", name, "warn", "behaviour", f"{text}: less than rings through the host's "

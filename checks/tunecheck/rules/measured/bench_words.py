@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ...facts.peer_paths import PairPath, paths
 from ...model.command import Command, run
@@ -14,10 +14,12 @@ from ...util.text import some
 from ..context import Case
 from ..nvidia.posted_gpus import given_names, nvlink_words
 
-__all__ = ["KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way",
+__all__ = ["DUPLEX", "KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way",
            "way_outputs"]
 
 KINDS = (("one way", "both ways"), ("write", "both write"), ("read", "both read"))
+#: Two directions at once carry 1.7 to 2 times one where they do not share a link (evidence: p2p-duplex).
+DUPLEX = 1.5
 #: Of these kinds a text may hold the one and not the other.
 _COPIES = {"write": "writes", "read": "reads"}
 
@@ -33,27 +35,37 @@ _TABLE, _NAMES, _TREE = run("nvidia-smi topo -m"), run("nvidia-smi -L"), run("su
 @dataclass(frozen=True)
 class Places:
     """Where the GPUs of a benchmark are: ``number`` maps their numbers there to those of the PCI tree, ``ways`` the
-    numbers of the tree to the way between two of them."""
+    numbers of the tree to the way between two of them. ``linked``: the driver's table joins all GPUs by NVLink."""
 
     number: Mapping[int, int]
     ways: Mapping[frozenset[int], PairPath]
+    linked: bool = False
 
     @classmethod
     def of(cls, case: Case, bench: Bench) -> Places:
         known = {device.bdf: index for index, device in enumerate(case.snapshot.topology.devices)}
         number = {gpu: known[bdf] for gpu, (bdf, _) in bench.devices.items() if bdf in known}
-        return cls(number, {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)})
+        return cls(number, {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)},
+                   bool(nvlink_words(case.snapshot)))
 
     def way(self, pair: Pair) -> PairPath | None:
         """Return the way between two GPUs of the benchmark; None where the tree does not tell it."""
         here = [self.number.get(gpu) for gpu in pair]
         return self.ways.get(frozenset(gpu for gpu in here if gpu is not None)) if None not in here else None
 
-    def direct(self, pairs: Iterable[Pair]) -> bool:
-        """Whether the tree shows the way of all these pairs, and that no port on it redirects."""
+    def direct(self, pairs: Collection[Pair]) -> bool:
+        """Whether no port redirects on the way of any of these pairs, by the tree or as NVLink joins them. Where the
+        benchmark does not tell which GPUs it means, this has to hold of every pair of the tree."""
+        found: list[PairPath | None] = [self.way(pair) for pair in pairs]
+        if None in found and not self.number:
+            found = [*self.ways.values()]
+        return self.over_nvlink(pairs) or (bool(found) and all(
+            path is not None and path.two_way is not None and not path.redirectors for path in found))
+
+    def over_nvlink(self, pairs: Collection[Pair]) -> bool:
+        """Whether NVLink joins all these pairs."""
         found = [self.way(pair) for pair in pairs]
-        return bool(found) and all(path is not None and path.two_way is not None and not path.redirectors
-                                   for path in found)
+        return self.linked or all(path is not None and path.latency_class == "nvlink" for path in found)
 
 
 def span(figures: Mapping[Pair, float]) -> str:

@@ -9,6 +9,7 @@ from ..check import ALONE, Check, Family, Heading
 from ..codes import NO_COMPARISON, OK
 from ..context import Case
 from .alone_figures import BAD, GOOD, carries, name, named, rows, unmeasured, wrong
+from .short_of import share_below
 
 CHECK = Check(
     "host-copy", "each GPU and the host exchange data, as fast as its links carry",
@@ -35,8 +36,9 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, OK if limit else NO_COMPARISON, who, "pass", "behaviour",
                           f"{text}, every word arrived; {comparison}")
         else:
+            share = share_below(least / limit, GOOD)
             yield Finding(_ID, "slow", who, "warn" if least >= BAD * limit else "fail", "behaviour",
                           f"{text}, at worst "
-                          f"{least / limit:.0%} of the {limit:.1f} that {link} carries", f"{least / limit:.0%}",
+                          f"{share} of the {limit:.1f} that {link} carries", share,
                           f"{GOOD:.0%} or more", (figures[0].method,), _SLOW)
     yield from unmeasured(case, _ID, _TRIAL)

@@ -10,6 +10,7 @@ from ..check import ALONE, Check, Family, Heading
 from ..codes import NO_COMPARISON, OK
 from ..context import Case
 from .alone_figures import BAD, GOOD, name, named, rows, unmeasured, wrong
+from .short_of import share_below
 
 CHECK = Check(
     "own-memory", "each GPU's memory holds what is written, at the board's speed",
@@ -41,7 +42,8 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, OK if limit else NO_COMPARISON, who, "pass", "behaviour",
                           f"{text}, {checked} MiB written and read back; {comparison}")
         else:
+            share = share_below(least / limit, GOOD)
             yield Finding(_ID, "slow", who, "warn" if least >= BAD * limit else "fail", "behaviour", f"{text}, "
-                          f"{least / limit:.0%} of {limit:.0f}", f"{least / limit:.0%}", f"{GOOD:.0%} or more",
+                          f"{share} of {limit:.0f}", share, f"{GOOD:.0%} or more",
                           (figures[0].method,), _SLOW)
     yield from unmeasured(case, _ID, _TRIAL)

@@ -10,6 +10,8 @@ from ..codes import NO_COMPARISON, OK
 from ..context import Case
 from .pair_expected import blame, expected, remedy
 from .pair_figures import class_of, listed, one_way, several, unmeasured
+from .short_of import share_below
+from .slower_links import look, slower
 
 CHECK = Check(
     "p2p-bandwidth", "each pair moves what its way can carry",
@@ -39,9 +41,11 @@ def judge(case: Case) -> Iterator[Finding]:
         ways = [path for _, path in slow if path]
         if slow:
             worst = min(each.value for each, _ in slow) / limit
-            hop = blame(ways, [path for each, path in same if each in good and path and path not in ways])
+            link = None if wanted.upper else slower([(path, each.value, wanted.good) for each, path in slow if path])
+            hop = (link.text if link else "") or blame(ways, [
+                path for each, path in same if each in good and path and path not in ways])
             yield Finding(_ID, "slow", name, "warn" if worst >= _BAD or wanted.upper else "fail", "behaviour",
-                          f"{name}: at worst {worst:.0%} of what is {comparison} GB/s one way: "
-                          f"{listed([each for each, _ in slow])}{hop}", f"{worst:.0%}",
+                          f"{name}: at worst {share_below(worst, wanted.good)} of what is {comparison} GB/s one way: "
+                          f"{listed([each for each, _ in slow])}{hop}", share_below(worst, wanted.good),
                           f"{wanted.good:.0%} or more", (slow[0][0].method,),
-                          remedy(ways[0] if ways else None))
+                          remedy(ways[0]) if ways and ways[0].latency_class == "nvlink" else look(link))

@@ -11,6 +11,7 @@ from ..context import Case
 from ..remedies.acs_remedies import boot_fix
 from .pair_expected import remedy
 from .pair_figures import DIRECT, ENGINE, by_pair, class_of, figure, listed, several, unmeasured
+from .short_of import figure_below
 
 CHECK = Check(
     "p2p-duplex", "both directions at once carry nearly twice of one",
@@ -44,7 +45,8 @@ def judge(case: Case) -> Iterator[Finding]:
         ports = sorted({bdf for path in ways for bdf in path.redirectors})
         cause = "; both directions share one link, the hairpin of ACS redirect" if hairpin else ""
         cause += f" at {', '.join(ports)}" if hairpin and ports else ""
+        shown = figure_below(worst, _GOOD)
         yield Finding(_ID, "hairpin" if hairpin else "shared", name, "fail" if near else "warn", "behaviour",
-                      f"{listed([each for each, _, _ in low], True)} GB/s both ways, at worst {worst:.2f} x one way"
-                      f"{cause}", f"{worst:.2f}", f"{_GOOD} x or more", (low[0][0].method,),
+                      f"{listed([each for each, _, _ in low], True)} GB/s both ways, at worst {shown} x one way"
+                      f"{cause}", shown, f"{_GOOD} x or more", (low[0][0].method,),
                       boot_fix(case) if hairpin else remedy(ways[0] if ways else None))

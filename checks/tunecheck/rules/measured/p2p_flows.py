@@ -9,6 +9,7 @@ from ..check import P2P, Check, Family, Heading
 from ..codes import NOT_MEASURED, OK
 from ..context import Case
 from .pair_figures import chosen, measured, middle, one_way, unmeasured
+from .short_of import figure_below
 
 CHECK = Check(
     "p2p-flows", "several transfers at once do not collapse",
@@ -42,8 +43,10 @@ def judge(case: Case) -> Iterator[Finding]:
         little = share < _LITTLE and each.what != "collapse"
         code, outcome = ("collapse", "fail") if share < _COLLAPSE else \
             ("share-a-link", "warn") if little else (OK, "pass")
+        least = _COLLAPSE if each.what == "collapse" else _LITTLE
+        shown = f"{share:.2f}" if outcome == "pass" else figure_below(share, least)
         yield Finding(_ID, code, each.what, outcome, "behaviour",
                       f"{each.what}: {each.value:.1f} GB/s in sum over {each.more.get('flows', 0):.0f} flows, "
-                      f"{share:.2f} x one alone{': posted writes collapse' if outcome == 'fail' else ''}",
-                      f"{share:.2f}", f"{_COLLAPSE if each.what == 'collapse' else _LITTLE} x or more", (each.method,),
+                      f"{shown} x one alone{': posted writes collapse' if outcome == 'fail' else ''}",
+                      shown, f"{least} x or more", (each.method,),
                       None if outcome == "pass" else _FIX)

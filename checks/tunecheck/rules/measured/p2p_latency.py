@@ -38,6 +38,7 @@ def judge(case: Case) -> Iterator[Finding]:
         most, worst = _MOST.get(name, _ANY), max(each.value for each in figures)
         slow = worst > most
         shown = [each for each in figures if each.value > most or not slow]
-        text = several(shown, "ns per dependent load", 0, most=True)
+        digits = next((more for more in range(3) if round(worst, more) > most), 0) if slow else 0
+        text = several(shown, "ns per dependent load", digits, most=True)
         yield Finding(_ID, "slow" if slow else "ok", name, "warn" if slow else "pass", "behaviour", f"{name}: {text}",
-                      f"{worst:.0f} ns", f"at most {most} ns", (figures[0].method,), _FIX if slow else None)
+                      f"{worst:.{digits}f} ns", f"at most {most} ns", (figures[0].method,), _FIX if slow else None)

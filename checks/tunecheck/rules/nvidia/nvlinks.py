@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...spec.boards import board
+from ...spec.boards import Board, board, board_named
 from ...util.at_first_use import dataclass, regex
 from ...util.text import some
 from ..context import Case
@@ -20,6 +20,8 @@ _SWITCHED = regex(r"\bG?B[23]00\b|\bH(?:100 80GB HBM3|100 96GB HBM3|100 64GB HBM
 _BY_SWITCH = 12
 #: Pairs are odd where they are at most one in so many: where the links may be a mesh's, and where they are a switch's.
 _FEW, _FEW_SWITCHED = 4, 2
+#: Four boards without a switch share their links among three neighbours.
+_MESH = 4
 #: What each board has since Hopper; eight of them are joined by switches only.
 _ALL, _WHOLE_BOX = 18, 8
 _SINCE_HOPPER = regex(r"\bG?B[23]00\b|\bH\d{2,3}\b")
@@ -45,8 +47,13 @@ def always_switched(name: object) -> bool:
 def faults(case: Case) -> Iterator[Fault]:
     """Yield what the texts show of links that are down."""
     labels, words, names, source = _table(case)
+    up = {gpu: sum(links.values()) for gpu, links in case.snapshot.posted.links.items()}
     if len(labels) > 1 and words:
-        yield from _of_table(labels, words, names, source)
+        apart = _disagreeing(words, up)
+        inactive = {gpu for gpu, links in case.snapshot.posted.links.items() if not all(links.values())}
+        yield from _of_table(labels, words, names, source, inactive.union(*apart))
+        if apart:
+            yield _disagree(apart, up, source)
     for gpu, links in case.snapshot.posted.links.items():
         down = [str(number) for number, up in links.items() if not up]
         if down:
@@ -81,7 +88,9 @@ def _table(case: Case) -> tuple[Sequence[str], Mapping[tuple[int, int], str], li
 
 
 def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names: list[str],
-              source: str) -> Iterator[Fault]:
+              source: str, told: set[int]) -> Iterator[Fault]:
+    """Yield what the table shows. ``told``: GPUs of which `nvidia-smi nvlink -s` says which links are down, or that
+    these are more than the table has."""
     count = {pair: int(word[2:]) if word[:2] == "NV" and word[2:].isdigit() else 0 for pair, word in words.items()}
     switched = [gpu for gpu in range(len(labels)) if len(names) == len(labels) and always_switched(names[gpu])]
     if len(names) != len(labels) and names and all(map(always_switched, names)):
@@ -113,16 +122,52 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
     most = max(rest.values())
     if len(switched) >= _WHOLE_BOX and len(names) == len(labels) and all(_SINCE_HOPPER.search(name) for name in names):
         most = max(most, _ALL)
+    whole = _of_board(names, len(labels))
+    if whole and whole.nvlinks and not (len(labels) <= _MESH and set(rest.values()) == {whole.nvlinks // (_MESH - 1)}):
+        most = max(most, whole.nvlinks)
+    if len(labels) == 2 and max(rest.values(), default=most) < most:
+        # Either may be the one that has lost links: a pair has as many as both have.
+        if not told:
+            yield Fault("fewer-links", "GPU0-GPU1", f"{max(rest.values())} NVLinks between {labels[0]} and {labels[1]} "
+                        f"in {source}, not {most} as boards like these have", f"NV{max(rest.values())}", f"NV{most}",
+                        source)
+        return
     fewer: dict[int, list[int]] = {}
     for gpu, links in rest.items():
         if links < most:
             fewer.setdefault(links, []).append(gpu)
-    for links, gpus in fewer.items():
+    for links, all_gpus in fewer.items():
+        gpus = [gpu for gpu in all_gpus if gpu not in told]
+        if not gpus:
+            continue
         yield Fault("fewer-links", ", ".join(f"GPU{gpu}" for gpu in gpus),
                     f"{links} NVLinks in {source}, not {most} as "
                     f"{'the others have' if most in rest.values() else 'boards like these have'}: "
                     f"{some([labels[gpu] for gpu in gpus], 8)}", f"NV{links}",
                     f"NV{most}", source)
+
+
+def _of_board(names: Sequence[str], gpus: int) -> Board | None:
+    """Return the board that all GPUs are, by the driver's name for it or by this package's. None where they differ, or
+    it is not known."""
+    known = {board_named(name) for name in names}
+    return known.pop() if len(names) == gpus and len(known) == 1 else None
+
+
+def _disagreeing(words: Mapping[tuple[int, int], str], up: Mapping[int, int]) -> dict[tuple[int, int], int]:
+    """Return the pairs that have fewer links in the table than are up on both, and how many. So many links lead through
+    switches or a bridge, which leave none of them over for other boards."""
+    return {pair: int(word[2:]) for pair, word in words.items() if word[:2] == "NV" and word[2:].isdigit()
+            and _BY_SWITCH <= int(word[2:]) < min(up.get(gpu, 0) for gpu in pair)}
+
+
+def _disagree(apart: Mapping[tuple[int, int], int], up: Mapping[int, int], source: str) -> Fault:
+    (a, b), links = next(iter(apart.items()))
+    least = min(up[a], up[b])
+    more = f" (and {len(apart) - 1} more pairs likewise)" if len(apart) > 1 else ""
+    return Fault("links-disagree", some([f"GPU{a}-GPU{b}" for a, b in apart], 6), f"{source} says NV{links} between "
+                 f"GPU{a} and GPU{b}, and nvidia-smi nvlink -s shows {least} links up on both{more}: the two texts are "
+                 "not of one moment, or not of one machine", f"NV{links}", f"NV{least}", source)
 
 
 def _odd(count: Mapping[tuple[int, int], int], source: str) -> Iterator[Fault]:
