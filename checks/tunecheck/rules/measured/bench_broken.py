@@ -8,7 +8,7 @@ from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ..codes import NO_PEER_ACCESS
 from ..pcie.peer_access import NO_PEERS
-from ..pcie.peer_access_advice import without_peers
+from ..pcie.relation_advice import without_peers
 from .bench_words import KINDS, Pair, Places, named, pairs_text
 
 __all__ = ["contradictions"]

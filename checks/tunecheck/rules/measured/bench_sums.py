@@ -13,8 +13,8 @@ from ..codes import NO_COMPARISON
 from ..context import Case
 from ..nvidia.posted_gpus import counted_names, nvlink_words
 from ..pcie.peer_access import NO_PEERS, peers
-from ..pcie.peer_access_advice import without_peers
 from ..pcie.peer_ways import ways
+from ..pcie.relation_advice import without_peers
 from .pair_expected import expected
 
 __all__ = ["judged"]

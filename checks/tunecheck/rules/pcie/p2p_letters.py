@@ -49,8 +49,6 @@ _BELOW_SWITCH = Remedy.typed(
     "module is NVIDIA's own (`cat /proc/driver/nvidia/version`). If it is none of these, override the driver: "
     f"{_FORCED}",
     place=Place.MACHINE)
-#: Letters whose reason such a switch would have ended.
-_OF_PLACE = ("CNS", "TNS")
 _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-peer on this GPU model, and the loaded "
                 "one does not",
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
@@ -109,6 +107,8 @@ def explained(case: Case, word: str, patchable: bool | None, table: str = "r", n
         return meaning, _ON_HOST
     if near and asks_for_a_place(word, patchable):
         meaning, remedy = f"{meaning}, though one PCIe switch joins both, below which it allows it", _BELOW_SWITCH
+    if patchable and remedy is not None and not declared(case):
+        return f"{meaning}; {OWN_REFUSES} as well", _REFUSED[1]
     if patchable is None and remedy is not None and word in _OF_OTHER_MODELS:
         return (meaning if near else letter_meaning(word, table)), after_the_model(remedy)
     return meaning, remedy
@@ -116,7 +116,7 @@ def explained(case: Case, word: str, patchable: bool | None, table: str = "r", n
 
 def asks_for_a_place(word: str, patchable: bool | None) -> bool:
     """Whether the reason of this letter is where the boards are, so that a switch that joins them should end it."""
-    return word in _OF_PLACE and not patchable
+    return word == "TNS" or (word == "CNS" and not patchable)
 
 
 def after_the_model(remedy: Remedy) -> Remedy:

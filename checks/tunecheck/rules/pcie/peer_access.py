@@ -28,8 +28,8 @@ OWN_REFUSES = "NVIDIA's own driver refuses peer access on this GPU model"
 #: What happens where there is no peer access.
 COPIES = "CUDA and NCCL copy through host memory (SHM)"
 #: What tells whether a patched driver is loaded.
-FIND_OUT = Remedy.typed("see what the loaded driver says: `nvidia-smi topo -p2p r` and `nvidia-smi topo -p2p w` "
-                        "(beside texts: add both); only a driver that is patched for it says OK on this GPU model, and "
+FIND_OUT = Remedy.typed("see what the loaded driver says, beside texts add both: `nvidia-smi topo -p2p r` and "
+                        "`nvidia-smi topo -p2p w`; only a driver that is patched for it says OK on this GPU model, and "
                         "without one nothing is to be gained here")
 #: Letters that say nothing: U stands for unknown.
 _SILENT = frozenset(("U", "", "?", "N/A"))
@@ -81,8 +81,15 @@ class Peers:
 
     @cached_property
     def whole(self) -> Access:
-        """Of all pairs of the box."""
-        return self.over(self.pairs)
+        """Of all pairs of the box; where no text counts its GPUs, by the models that are told."""
+        if self.pairs:
+            return self.over(self.pairs)
+        refused = self.some_by_model
+        if self._goes_direct:
+            return Access.ALLOWED
+        if refused is None and not declared(self.case):
+            return Access.MODEL_UNKNOWN
+        return Access.PATCHED_ONLY if refused and not declared(self.case) else Access.EXPECTED
 
     @property
     def pairs(self) -> list[Pair]:
@@ -111,7 +118,7 @@ class Peers:
     def some_by_model(self) -> bool | None:
         """The same of all GPUs: whether one of them is of such a model."""
         found = self._models.values()
-        return True if True in found else None if None in found else False
+        return True if True in found else None if None in found or not found else False
 
     def below_switch(self, a: int, b: int) -> bool:
         """Whether the PCI tree, or else the driver's table, shows a PCIe switch that joins the two."""

@@ -1,5 +1,5 @@
 """What each relation of two GPUs means and costs, and which GPUs to choose, as far as the driver lets them reach each
-other (peer_access): no place brings boards closer that it keeps apart."""
+other (peer_access): no place and no setting brings boards closer that it keeps apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..context import Case
 from .p2p_letters import after_the_model
 from .peer_access import COPIES, FIND_OUT, NO_PEERS, OWN_REFUSES, Access, Pair, Peers, peers
 
-__all__ = ["ALLOWED_BOARDS", "BY_CPU", "advice", "cost", "costs", "pairs_by_word"]
+__all__ = ["ALLOWED_BOARDS", "BY_CPU", "advice", "cost", "costs", "pairs_by_word", "without_peers"]
 
 BY_CPU = ("PHB", "NODE", "SYS")
 ALLOWED_BOARDS = "boards that the driver lets reach each other"
@@ -35,6 +35,7 @@ _NCCL_COPIES = "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVE
 _NCCL_ON_AMD = f"{_NCCL_COPIES}; only on AMD CPUs with two GPUs it uses P2P by itself"
 _BY_NCCL = {"PHB": _NCCL_ON_AMD, "NODE": _NCCL_ON_AMD, "SYS": _NCCL_COPIES}
 _NO_PLACE = "neither a switch, a slot nor NCCL_P2P_LEVEL gives these boards peer access"
+_NO_SETTING = "no variable of NCCL and no option of an engine gives these boards peer access"
 _PLAN = "plan with copies through host memory, or with boards that support it"
 #: The driver refuses them, and something else than the model is the reason.
 _DRIVER_FIRST = Remedy("first what p2p-capability says: as long as the driver refuses peer access between these "
@@ -90,6 +91,15 @@ def advice(case: Case, gpus: int, words: Mapping[str, Sequence[Pair]], far: Sequ
     closer = _closer(gpus, [pair for pair in near if linked or known.of(*pair) not in NO_PEERS],
                      known.over(far) not in NO_PEERS)
     return after_the_model(closer) if access is Access.MODEL_UNKNOWN and not linked else closer
+
+
+def without_peers(known: Peers) -> Remedy:
+    """Return what to do where the driver refuses all pairs, or NVIDIA's own driver would (peer_access.NO_PEERS)."""
+    if known.whole is Access.PATCHED_ONLY:
+        return Remedy.of(f"{_NO_SETTING}: {OWN_REFUSES}; {_PLAN}; ", *FIND_OUT.parts)
+    if known.final(known.pairs):
+        return Remedy(f"{_NO_SETTING}: {known.refusal(known.pairs)}, by their model (p2p-capability); {_PLAN}")
+    return Remedy(f"first what p2p-capability says: {_NO_SETTING} as long as {known.refusal(known.pairs)}")
 
 
 def _closer(gpus: int, near: Iterable[Pair], allowed: bool) -> Remedy:

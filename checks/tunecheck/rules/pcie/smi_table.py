@@ -176,7 +176,8 @@ def model_alone(case: Case, check: str, asked: str, absence: Absence | None = Ab
                 ) -> Iterator[Finding]:
     """Yield the finding of p2p-capability where no table is given and NVIDIA's own driver refuses these boards; nothing
     where it does not. ``asked``: why there is no table."""
-    if peers(case).whole is Access.PATCHED_ONLY:
+    known = peers(case)
+    if known.pairs and known.whole is Access.PATCHED_ONLY:
         yield Finding(check, "own-driver-refuses", "pairs", "unknown", "effective",
                       f"{OWN_REFUSES}; whether a driver that is patched for it is loaded is not known: {asked}", "?",
                       "OK", ("nvidia-smi topo -p2p",), absence=absence)

@@ -10,7 +10,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..context import Case
 from ..driver.nvml_remedies import MISMATCH
 from ..pcie.peer_access import NO_PEERS, peers
-from ..pcie.peer_access_advice import without_peers
+from ..pcie.relation_advice import without_peers
 
 CHECK = Check(
     "engine-decisions", "vLLM or SGLang uses peer access, or says why not",

@@ -11,7 +11,7 @@ from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
 from ..pcie.peer_access import NO_PEERS, peers
-from ..pcie.peer_access_advice import without_peers
+from ..pcie.relation_advice import without_peers
 
 CHECK = Check(
     "nccl-environment", "no variable of a service is ignored or known to harm",

@@ -12,8 +12,7 @@ from ..check import EVERY, Check, Family, Heading
 from ..context import Case
 from ..pcie.p2p_letters import after_the_model
 from ..pcie.peer_access import NO_PEERS, Access, peers
-from ..pcie.peer_access_advice import without_peers
-from ..pcie.relation_advice import BY_CPU, pairs_by_word
+from ..pcie.relation_advice import BY_CPU, pairs_by_word, without_peers
 
 CHECK = Check(
     "nccl-transport", "by NCCL's log, GPUs of one machine meet directly",
