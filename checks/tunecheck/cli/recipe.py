@@ -106,7 +106,7 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
         verdicts = judge(found.frozen, box)
         if engine is not None:
             verdicts += _asked(found, engine)
-        _print(found, verdicts, box is not None)
+        _print(found, verdicts, box)
         outcomes += [each.outcome for each in verdicts]
     raise SystemExit(1 if "reject" in outcomes else 3 if "unknown" in outcomes else 0)
 
@@ -130,14 +130,14 @@ def _box(source: str | None) -> Box:
     return box_of(look("preflight", None, source)[1])
 
 
-def _print(found: Loaded, verdicts: Sequence[Verdict], with_box: bool = False) -> None:
+def _print(found: Loaded, verdicts: Sequence[Verdict], box: Box | None = None) -> None:
     from ..recipes.fit import fit
     from ..report.style import style_for, wrap
 
     width = style_for(sys.stdout).width if sys.stdout.isatty() else 0
     worst = next((word for word in _ORDER if any(each.outcome == word for each in verdicts)), "ok")
     click.echo(f"{found.source.id}: {worst}")
-    if with_box and (has := fit(found.frozen, verdicts)):
+    if box is not None and (has := fit(found.frozen, verdicts, box)):
         text = f"  {'fits':<10} this box has what the recipe requires: {has}"
         click.echo("\n".join(wrap(text, width, hang=11)) if width else text)
     for each in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.outcome)):

@@ -33,7 +33,7 @@ class PairPath:
     up (ACS); ``mps`` is the smallest along the way in bytes. Rates are in GB/s of payload, one way and both ways
     together. ``reason`` says why a rate is None, or why it is only an upper bound; ``unseen``, where one way has a
     figure, why both ways together have none. ``latency_class``: switch, cascade, root-complex, cross-socket,
-    nvlink."""
+    nvlink. ``only``: on what condition there is peer traffic at all, "" for none (rules/pcie/peer_ways.py)."""
 
     pair: Pair
     hops: tuple[Device, ...]
@@ -46,6 +46,7 @@ class PairPath:
     latency_class: str | None
     reason: str | None
     unseen: str = ""
+    only: str = ""
 
     @property
     def slow_now(self) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..facts.nvidia.nvml import Gpu
     from ..facts.posted import Table
     from ..facts.snapshot import Snapshot
+    from ..rules.pcie.peer_access import Access
 
 __all__ = ["Board", "Box", "box_of", "capability"]
 
@@ -52,13 +53,15 @@ class Board:
 class Box:
     """What a recipe's rules ask of a box. ``relations``: pairs (a < b, indices of ``boards``) to PIX, PXB, PHB, NODE,
     SYS, or None where it is unknown. ``redirects``: ports between boards that send peer traffic up to the root
-    complex. ``more``: there may be more boards than these."""
+    complex. ``more``: there may be more boards than these. ``peers``: whether the driver lets the two boards of a pair
+    reach each other's memory, as the checks tell it."""
 
     boards: Fact[tuple[Board, ...]]
     relations: Mapping[tuple[int, int], str | None] = field(default_factory=dict)
     redirects: Fact[tuple[str, ...]] = field(default_factory=lambda: known((), "PCI"))
     driver: Fact[str] = field(default_factory=lambda: absent("driver", Absence.NOT_READ))
     more: bool = False
+    peers: Mapping[tuple[int, int], Access] = field(default_factory=dict)
 
     def enough(self, count: int, fits: Callable[[Board], bool | None]) -> bool | None:
         """Return whether ``count`` boards fit; None where that depends on what is not known."""
@@ -69,12 +72,25 @@ class Box:
 
     def group(self, count: int, worst: str) -> bool | None:
         """Return whether ``count`` boards are pairwise ``worst`` or closer; None where an unknown pair decides."""
+        return self._joined(count, lambda pair: None if (word := self.relations.get(pair)) is None else
+                            within(word, worst))
+
+    def reaching(self, count: int) -> bool | None:
+        """Return whether the driver lets ``count`` boards reach each other's memory, pair by pair; None where that is
+        not known."""
+        from ..rules.pcie.peer_access import NO_PEERS, Access
+
+        return self._joined(count, lambda pair: None if (access := self.peers.get(pair)) in (
+            None, Access.PATCHED_ONLY, Access.MODEL_UNKNOWN) else access not in NO_PEERS)
+
+    def _joined(self, count: int, good: Callable[[tuple[int, int]], bool | None]) -> bool | None:
+        """Return whether every pair of some ``count`` boards is good; None where an unknown pair decides."""
         if self.boards.value is None:
             return None
         found: bool | None = False
         for chosen in combinations(range(min(len(self.boards.value), _MOST)), count):
-            words = [self.relations.get(pair) for pair in combinations(chosen, 2)]
-            if any(word is not None and not within(word, worst) for word in words):
+            words = [good(pair) for pair in combinations(chosen, 2)]
+            if False in words:
                 continue
             if None not in words:
                 return True
@@ -94,6 +110,7 @@ def box_of(snapshot: Snapshot) -> Box:
     """Return the box of a snapshot."""
     from ..rules.context import Case
     from ..rules.nvidia.posted_gpus import maybe_more
+    from ..rules.pcie.peer_access import peers
 
     topology, nvml = snapshot.topology, snapshot.nvml.value
     relations: dict[tuple[int, int], str | None] = {(pair.a, pair.b): pair.relation.value for pair in topology.pairs}
@@ -108,7 +125,9 @@ def box_of(snapshot: Snapshot) -> Box:
     driver: Fact[str] = snapshot.host.driver.version if snapshot.host else absent("driver", Absence.NOT_READ)
     if not driver.known and nvml is not None and nvml.driver.known:
         driver = nvml.driver
-    return Box(boards, relations, _redirects(snapshot), driver, maybe_more(Case(snapshot)))
+    reach = peers(Case(snapshot))
+    return Box(boards, relations, _redirects(snapshot), driver, maybe_more(Case(snapshot)),
+               {pair: reach.of(*pair) for pair in combinations(range(min(len(found), _MOST)), 2)})
 
 
 def _board(name: str, ids: str, gpu: Gpu | None) -> Board:

@@ -27,7 +27,7 @@ def shown(box: Box) -> str:
     return f"{names(box)}{memory}; driver: {driver}"
 
 
-def fit(recipe: Recipe, verdicts: Sequence[Verdict]) -> str:
+def fit(recipe: Recipe, verdicts: Sequence[Verdict], box: Box) -> str:
     """Return what the recipe requires of a box, where the box that was judged has all of it; "" where it has not, or
     where that is not known."""
     if any(each.rule.asks_box and each.outcome in ("reject", "unknown") for each in verdicts):
@@ -42,8 +42,18 @@ def fit(recipe: Recipe, verdicts: Sequence[Verdict]) -> str:
     if wanted.gpus > 1 and wanted.topology != "any":
         parts.append(f"joined by {wanted.topology}")
     if wanted.gpus > 1 and wanted.p2p:
-        parts.append("no port that redirects peer traffic")
+        parts += [_reach(box, wanted.gpus), "no port that redirects peer traffic"]
     if wanted.driver_min:
         parts.append(f"driver {wanted.driver_min} or later")
     waived = sorted({each.rule.id for each in verdicts if each.rule.asks_box and each.outcome == "overridden"})
     return "; ".join(parts) + (f"; not counting what is overridden: {', '.join(waived)}" if waived else "")
+
+
+def _reach(box: Box, count: int) -> str:
+    """Return what tells that the driver lets the boards reach each other's memory."""
+    from ..rules.pcie.peer_access import Access
+
+    told = sum(access is Access.ALLOWED for access in box.peers.values()) >= count * (count - 1) // 2
+    return "peer access, as the driver says" if told else (
+        "a model on which NVIDIA's driver allows peer access (what it says on this box is not given: nvidia-smi topo "
+        "-p2p r and w)")

@@ -12,9 +12,10 @@ from .. import __version__
 from ..facts.measured_pass import MeasuredPass
 from ..facts.pci.devices import Device, Link
 from ..facts.pci.topology import Pair, Topology
-from ..facts.peer_paths import PairPath, paths
+from ..facts.peer_paths import PairPath
 from ..model.finding import HUNG, Finding, Remedy, exit_code, worst
 from ..rules.context import Case
+from ..rules.pcie.peer_ways import ways
 from ..util.at_first_use import dataclass
 from .measured_document import measured_document
 from .plain import commands
@@ -56,7 +57,7 @@ def document(verb: str, case: Case, findings: list[Finding]) -> dict[str, Any]:
         topology = snapshot.topology
         result["accelerators"] = [_accelerator(index, name, device) for index, (name, device)
                                   in enumerate(zip(topology.names, topology.devices, strict=True))]
-        result["pairs"] = [_pair(topology, path.pair) | {"path": _path(path)} for path in paths(snapshot)]
+        result["pairs"] = [_pair(topology, path.pair) | {"path": _path(path)} for path in ways(case)]
         result["bridges"] = [_bridge(topology, device) for device in topology.bridges.values()]
     if snapshot.host is not None and snapshot.host.measured_pass.value is not None:
         result["measured_pass"] = _measured_pass(snapshot.host.measured_pass.value, snapshot.boot_id.value)
@@ -89,7 +90,7 @@ def _path(path: PairPath) -> dict[str, Any]:
             "slowest": {"link": slowest.name, "gen": slowest.load_gen, "width": slowest.width} if slowest else None,
             "redirectors": list(path.redirectors), "mps": path.mps, "one_way_gb_s": path.one_way,
             "two_way_gb_s": path.two_way, "latency_class": path.latency_class,
-            "reason": "; ".join(filter(None, (path.unseen, path.reason))) or None}
+            "reason": "; ".join(filter(None, (path.only, path.unseen, path.reason))) or None}
 
 
 def _hop(path: PairPath, hop: Device) -> dict[str, Any]:

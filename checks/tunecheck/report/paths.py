@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..facts.peer_paths import PairPath, paths
-from ..facts.snapshot import Snapshot
+from ..facts.peer_paths import PairPath
+from ..rules.context import Case
+from ..rules.pcie.peer_ways import ways
 from ..util.text import some
 
 __all__ = ["path_lines", "short_path_lines"]
@@ -13,20 +14,20 @@ _SHOWN = 4
 _KINDS, _FEW = 5, 2
 
 
-def path_lines(snapshot: Snapshot) -> list[str]:
+def path_lines(case: Case) -> list[str]:
     """Return one line for all pairs of the same kind: ``GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5,
     MPS 256: predicted 57.6 GB/s one way, 115.2 both ways``. Ports are those of bridges that the traffic goes through,
     up from the one GPU and down to the other; a switch on the way is two of them, one in, one out. Why there is no
     figure for both ways together has a line of its own."""
-    return [line for group in _groups(snapshot) for line in (
+    return [line for group in _groups(case) for line in (
         f"{_names(group)} {_line(group)}", *([f"  {group[0].unseen}"] if group[0].unseen else []))]
 
 
-def short_path_lines(snapshot: Snapshot) -> list[str]:
+def short_path_lines(case: Case) -> list[str]:
     """Return the lines of `path_lines` in short, and of the prediction the figures alone: ``PIX (4 pairs): 2 ports, x16
     Gen5: 57.6 GB/s one way, 115.2 both ways``. First what is slower than it could be, then the most frequent kinds.
     Kinds that are left out are counted."""
-    groups = _groups(snapshot)
+    groups = _groups(case)
     best: dict[str | None, float] = {}
     for (path, *_) in groups:
         best[path.pair.relation.value] = max(best.get(path.pair.relation.value, 0.0), path.one_way or 0.0)
@@ -43,14 +44,14 @@ def _is_slow(path: PairPath, best: float) -> bool:
                 or (path.one_way is not None and path.one_way < best))
 
 
-def _groups(snapshot: Snapshot) -> list[list[PairPath]]:
+def _groups(case: Case) -> list[list[PairPath]]:
     groups: dict[tuple[object, ...], list[PairPath]] = {}
-    for path in paths(snapshot):
+    for path in ways(case):
         # Why there is no prediction may name each pair's own hop: the first stands for all.
         why = path.reason if path.one_way is not None else None
         link = path.slowest.text if path.slowest else None
         kind = (path.pair.relation.value, len(path.hops), link, path.mps, path.one_way, path.two_way,
-                path.latency_class, why, path.unseen)
+                path.latency_class, why, path.unseen, path.only)
         groups.setdefault(kind, []).append(path)
     return list(groups.values())
 
@@ -68,7 +69,7 @@ def _short(group: list[PairPath]) -> str:
         return f"{start}, no prediction: {path.reason}"
     link = path.slowest.text if path.slowest else "?"
     hairpin = ", ACS redirects" if path.redirectors and path.pair.relation.value in ("PIX", "PXB") else ""
-    now = f"; {path.slow_now}" if path.slow_now else ""
+    now = "".join(f"; {words}" for words in (path.slow_now, path.only) if words)
     # Published for boards below different host bridges: 41 to 53 GB/s where the links would carry 57 (smi_table).
     if path.latency_class in ("root-complex", "cross-socket"):
         return f"{start}, {link}{hairpin}: below {path.one_way:.1f} GB/s, as it goes through the CPU{now}"
@@ -95,7 +96,8 @@ def _line(group: list[PairPath]) -> str:
         return f"{start}, no prediction: {path.reason}"
     link = path.slowest.text if path.slowest else "?"
     both = f", {path.two_way:.1f} both ways" if path.two_way is not None else ""
-    tail = f" ({path.reason})" if path.reason else ""
+    words = "; ".join(filter(None, (path.reason, path.only)))
+    tail = f" ({words})" if words else ""
     return f"{start}, {link}, MPS {path.mps}: predicted {path.one_way:.1f} GB/s one way{both}{tail}"
 
 

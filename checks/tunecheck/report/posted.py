@@ -11,7 +11,7 @@ from ..facts.snapshot import Snapshot
 from ..rules.context import Case
 from ..rules.nvidia.posted_gpus import counted_names, given_names, gpu_count, maybe_more
 from ..rules.pcie.p2p_letters import LETTER_WORDS, letter_meaning
-from ..rules.pcie.smi_table import costs
+from ..rules.pcie.relation_advice import costs
 from ..util.text import and_more
 from .tree import in_place_of_tree, square
 

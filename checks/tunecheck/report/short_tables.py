@@ -29,7 +29,7 @@ def short_tables(verb: str, case: Case, style: Style) -> list[str]:
         if snapshot.topology.accelerators.known or not snapshot.posted.anything:
             blocks.append(short_tree_lines(snapshot.topology, style.unicode, made_up_ports(case)))
         matrix = [] if in_place_of_tree(snapshot) else _matrix(snapshot.topology, style.width)
-        blocks += [matrix, _posted(case, style.width), short_path_lines(snapshot)]
+        blocks += [matrix, _posted(case, style.width), short_path_lines(case)]
     lines = [*_fitted(head(verb, case), style), ""]
     for block in blocks:
         lines += [*_fitted(block, style), ""] if block else []

@@ -23,7 +23,7 @@ _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "
 #: Codes that say that the texts of an import do not fit together: what follows from them is in doubt.
 IN_DOUBT = frozenset(("counts-differ", "other-count-in-guest"))
 #: Codes of pairs of which a table does not say that they have peer-to-peer: nobody who reads it finds nothing wrong.
-_NO_PEERS = frozenset(("table-not-told", "status-unknown"))
+_NO_PEERS = frozenset(("table-not-told", "status-unknown", "own-driver-refuses"))
 #: So many names of checks stand in one line.
 _NAMED = 10
 
@@ -68,7 +68,7 @@ def whole_tables(verb: str, case: Case, style: Style) -> list[str]:
         matrix = [] if in_place_of_tree(case.snapshot) else matrix_lines(case.snapshot.topology, style.width)
         lines += [*matrix, ""] if matrix else []
         lines += told
-        predicted = path_lines(case.snapshot)
+        predicted = path_lines(case)
         lines += [*predicted, ""] if predicted else []
     return shown(lines, style)
 

@@ -36,7 +36,7 @@ def test_one_switch() -> None:
     assert [link.name for link in path.links] == ["0000:02:00.0-0000:03:00.0", "0000:02:01.0-0000:04:00.0"]
     assert (path.mps, path.redirectors, path.reason) == (256, (), None)
     assert rates(path) == (57.6, 115.2, "switch")
-    assert path_lines(snapshot(switch(0x11))) == [
+    assert path_lines(Case(snapshot(switch(0x11)))) == [
         "GPU0-GPU1 PIX: crosses 2 ports below 0000:01:00.0, x16 Gen5, MPS 256: predicted 57.6 GB/s one way, 115.2 "
         "both ways"]
 
@@ -109,7 +109,7 @@ def test_what_is_not_known_is_not_guessed(machine: Machine, named: str, mps: int
     assert (path.one_way, path.two_way, path.mps) == (None, None, mps)
     assert path.reason and named in path.reason
     assert (path.pair.relation.absence or path.hops[0].express.absence) is absence
-    (line,) = path_lines(snapshot(machine))
+    (line,) = path_lines(Case(snapshot(machine)))
     assert path.reason in line and "GB/s" not in line
 
 
@@ -129,7 +129,7 @@ def test_nvlink_is_not_predicted_from_pcie() -> None:
     found = snapshot(switch(0x11), {"driver": "1", "library": "1", "errors": {}, "gpus": [], "pairs": pairs})
     (path,) = paths(found)
     assert rates(path) == (None, None, "nvlink")
-    assert path_lines(found) == ["GPU0-GPU1 joined by NVLink: PCIe does not carry their traffic"]
+    assert path_lines(Case(found)) == ["GPU0-GPU1 joined by NVLink: PCIe does not carry their traffic"]
 
 
 def test_equal_pairs_share_a_line() -> None:
@@ -138,7 +138,7 @@ def test_equal_pairs_share_a_line() -> None:
         port = f"pci0000:00/0000:00:0{number}.0"
         machine.device(f"0000:00:0{number}.0", port, data=config(0x11, port=4))
         machine.device(f"0000:1{number}:00.0", f"{port}/0000:1{number}:00.0", GPU, "0302")
-    (line,) = path_lines(snapshot(machine))
+    (line,) = path_lines(Case(snapshot(machine)))
     assert line.startswith("GPU0-GPU1, GPU0-GPU2, GPU0-GPU3, GPU0-GPU4 and 24 more PHB: crosses 2 ports, x16 Gen5, MPS "
                            "256")
 

@@ -353,7 +353,7 @@ def test_a_way_that_no_text_tells_has_no_number_of_ports(tmp_path: Path, short: 
     (tmp_path / "list.txt").write_text("".join(
         f"{bus}:00.0 3D controller: NVIDIA Corporation Device 2bb5 (rev a1)\n" for bus in ("01", "41", "81")))
     snapshot = gather(load_import(str(tmp_path / "list.txt")), None, True)
-    line, = short_path_lines(snapshot) if short else path_lines(snapshot)
+    line, = short_path_lines(Case(snapshot)) if short else path_lines(Case(snapshot))
     assert "the way is not known: " in line and " ports" not in line
 
 

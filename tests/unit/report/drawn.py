@@ -16,6 +16,7 @@ from tunecheck.report.measured import allreduce_lines, p2p_lines
 from tunecheck.report.paths import short_path_lines
 from tunecheck.report.short_tables import short_square
 from tunecheck.report.short_tree import short_tree_lines
+from tunecheck.rules.context import Case
 
 __all__ = ["drawn", "snapshot"]
 
@@ -50,7 +51,7 @@ def drawn() -> dict[str, list[str]]:
     two = gather(full(trees.below_one_switch(2)).host(), trees.frozen().spec, False).topology
     return {
         **{f"tree/{name}": short_tree_lines(snapshot(machine).topology, True) for name, machine in trees_of.items()},
-        **{f"paths/{name}": short_path_lines(snapshot(machine)) for name, machine in paths_of.items()},
+        **{f"paths/{name}": short_path_lines(Case(snapshot(machine))) for name, machine in paths_of.items()},
         "matrix/eight GPUs alike": short_square(8, pairs, 80),
         "matrix/two GPUs": short_square(2, {(0, 1): "PIX"}, 80),
         "matrix/two GPUs, each direction": short_square(2, {(0, 1): "OK", (1, 0): "OK"}, 80),

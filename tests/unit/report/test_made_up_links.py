@@ -24,7 +24,7 @@ def test_no_check_states_a_figure() -> None:
     for report in _made_up():
         said = [each.message for each in report.findings if _FIGURE.search(each.message)]
         assert said == [], report.name
-        assert not _FIGURE.search("\n".join(path_lines(report.case.snapshot))), report.name
+        assert not _FIGURE.search("\n".join(path_lines(report.case))), report.name
 
 
 def test_no_check_passes_a_speed_in_a_virtual_machine() -> None:

@@ -18,7 +18,8 @@ from ...util.text import some
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, NOT_DECLARED, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS
 from ..context import Case
-from ..pcie.p2p_letters import patch_only
+from ..pcie.p2p_letters import after_the_model
+from ..pcie.peer_access import FIND_OUT, OWN_REFUSES, Access, Peers, peers
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix, clear_now
 
 CHECK = Check(
@@ -28,8 +29,10 @@ CHECK = Check(
 )
 CODES = {
     "redirects": "A port between two accelerators redirects their traffic up to the root complex.",
-    "redirects-nothing": "A port redirects, and NVIDIA's own driver never allows peer access between the boards that "
-                         "it lies between: nothing is lost.",
+    "redirects-nothing": "A port redirects, and the driver refuses peer access between the boards that it lies "
+                         "between: nothing is lost.",
+    "driver-not-told": "A port redirects between boards that NVIDIA's own driver never lets reach each other, and "
+                       "which driver is loaded is not told.",
     "path-hidden": "The machine shows no port above the accelerators, and the specification asks for none.",
     "no-port-between": "No port lies between the accelerators and their nearest common bridge: nothing can redirect.",
     "no-acs-capability": "The port has no ACS capability, so it cannot redirect.",
@@ -41,6 +44,9 @@ _ID = CHECK.id
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
 
 _NOTHING = Remedy("leave the redirect, as long as the driver refuses peer access (p2p-capability)")
+#: Something else than their model keeps the boards apart, and may be mended.
+_LATER = Remedy("first what p2p-capability says: the redirect is to be cleared once the driver allows peer access, and "
+                "not before")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -57,9 +63,9 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, VIRTUAL_PORTS, _labels(list(topology.pairs)), "skip", "behaviour", GUEST_PORTS)
         return
     ports = topology.path_ports()
-    remedy = cache(lambda: _remedy(case))       # one for all ports of the box
+    remedy, known = cache(lambda: _remedy(case)), peers(case)       # one for all ports of the box
     for port in ports:
-        yield _judge(case, topology.bridges[port], topology.crossing(port), remedy)
+        yield _judge(case, topology.bridges[port], topology.crossing(port), remedy, known)
     # A pair whose place in the tree is hidden has no ports to look at, which proves nothing about it.
     hidden = [pair for pair in topology.pairs if pair.relation.value is None and not pair.bridges]
     if hidden:
@@ -74,7 +80,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       "their nearest common bridge: nothing can redirect", "no port", _EXPECTED)
 
 
-def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Remedy]) -> Finding:
+def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Remedy], known: Peers) -> Finding:
     path = f"the path {_labels(pairs)}"
     if not port.acs.known:
         root = port.acs.absence is Absence.NO_PERMISSION
@@ -89,28 +95,32 @@ def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Rem
     evidence = (f"{port.acs.source} at 0x{acs.offset + 6:x}: {acs.names()}", *_before(case, port.bdf))
     if case.spec.accelerators.kernel_driver == "vfio-pci" and case.spec.acs.peer_redirect == "leave":
         return _for_guests(port, path, acs, observed, evidence)
-    if acs.redirects and case.frozen is None and _never_peers(case, pairs):
-        return Finding(_ID, "redirects-nothing", port.bdf, "warn", "behaviour", f"{port.bdf} {observed} would redirect "
-                       f"peer traffic on {path}; there is none: NVIDIA's own driver never allows peer access between "
-                       "these boards, so clearing it gains nothing", observed, _EXPECTED, evidence, _NOTHING)
     if acs.redirects:
+        access = known.over((pair.a, pair.b) for pair in pairs)
+        # What a specification asks for is wanted whatever the driver says.
+        if case.spec.acs.peer_redirect != "off" and (code := _without_gain(access)):
+            why, fix = _why_not(known, access, [(pair.a, pair.b) for pair in pairs])
+            return Finding(_ID, code, port.bdf, "warn", "behaviour", f"{port.bdf} {observed} would redirect peer "
+                           f"traffic; {why}; on {path}", observed, _EXPECTED, evidence, fix)
+        fix = after_the_model(remedy()) if access is Access.MODEL_UNKNOWN and case.frozen is None else remedy()
         return Finding(_ID, "redirects", port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic "
-                       f"on {path}", observed, _EXPECTED, evidence, remedy())
+                       f"on {path}", observed, _EXPECTED, evidence, fix)
     return Finding(_ID, "ok", port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({acs.names(REDIRECT_MASK)}{_change(case, port.bdf, acs)})", observed, _EXPECTED, evidence)
 
 
-def _never_peers(case: Case, pairs: list[Pair]) -> bool:
-    """Whether NVIDIA's own driver refuses peer access to a board of every pair, and the driver does not say that it
-    allows it all the same (a patched module)."""
-    devices, status = case.snapshot.topology.devices, case.snapshot.p2p.value or {}
-    refused = patch_only(case.snapshot.topology)
-    for pair in pairs:
-        here = (devices[pair.a].bdf, devices[pair.b].bdf)
-        words = [fact.value for (a, b, _), fact in status.items() if {a, b} == set(here)]
-        if refused.isdisjoint(here) or not words or "OK" in words:
-            return False
-    return bool(pairs)
+def _without_gain(access: Access) -> str:
+    """Return the code of a redirect of which nothing is known to be lost; "" where peer traffic is to be expected."""
+    return {Access.REFUSED: "redirects-nothing", Access.PATCHED_ONLY: "driver-not-told"}.get(access, "")
+
+
+def _why_not(known: Peers, access: Access, pairs: list[tuple[int, int]]) -> tuple[str, Remedy]:
+    """Return why clearing the redirect is not known to gain anything, and what to do."""
+    if access is Access.PATCHED_ONLY:
+        return (f"whether there is any is not known: {OWN_REFUSES}, so clearing it gains nothing unless a patched one "
+                "is loaded"), FIND_OUT
+    return (f"there is none: {known.refusal(pairs)}, so clearing it gains nothing",
+            _NOTHING if known.final(pairs) else _LATER)
 
 
 def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ..codes import NO_PEER_ACCESS
+from ..pcie.peer_access import NO_PEERS
+from ..pcie.relation_advice import without_peers
 from .bench_words import DUPLEX, KINDS, Pair, Places, named, pairs_text
 from .pair_expected import remedy
 from .short_of import figure_below, is_below
@@ -124,9 +126,12 @@ def _shared(check: str, bench: Bench, explained: set[Pair], places: Places) -> I
 def predicted(places: Places, pair: Pair) -> bool:
     """Whether PCIe alone explains what both directions of a pair carry: its way lies below one switch, or several."""
     path = places.way(pair)
-    return path is not None and path.two_way is not None and path.latency_class in ("switch", "cascade")
+    return path is not None and path.two_way is not None and not path.only and (
+        path.latency_class in ("switch", "cascade"))
 
 
 def _staged(places: Places, pairs: list[Pair]) -> Remedy:
     """Return where to look for the reason of copies through the host."""
+    if places.peers.whole in NO_PEERS:
+        return without_peers(places.peers)
     return _STAGED_DIRECT if places.direct(pairs) else _STAGED

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.peer_paths import paths
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.nccl_tests import NcclTest, Row
 from ...spec.boards import Board, board, board_named, linked_by
@@ -13,6 +12,9 @@ from ...util.text import some
 from ..codes import NO_COMPARISON
 from ..context import Case
 from ..nvidia.posted_gpus import counted_names, nvlink_words
+from ..pcie.peer_access import NO_PEERS, peers
+from ..pcie.peer_ways import ways
+from ..pcie.relation_advice import without_peers
 from .pair_expected import expected
 from .short_of import is_below, share_below
 
@@ -81,7 +83,7 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         part = share_below(large.busbw / prior, _BAD)
         yield Finding(check, "below-known", name, "warn", "behaviour", f"{text}, {part} of the {prior} that "
                       f"{known.name if known else ''} reached", f"{large.busbw:.1f}",
-                      f"{_BAD:.0%} of {prior} GB/s, or more", (name,), _TUNE)
+                      f"{_BAD:.0%} of {prior} GB/s, or more", (name,), _tune(case))
     elif (large is None or large.size < _WHOLE) and "all_reduce" in name and (more := _larger(case, test)):
         yield Finding(check, "larger-is-judged", name, "skip", "behaviour", f"{who}: too small to compare, and the "
                       f"run with {_size(more)} of as many ranks on such boards is judged{behind}", "", "", (name,))
@@ -103,6 +105,11 @@ def judged(check: str, case: Case, test: NcclTest) -> Iterator[Finding]:
         yield Finding(check, "ok", name, "pass", "behaviour", f"{text}, no value wrong; expected {least}, {_BAD:.0%} "
                       f"of the {prior} that {known.name if known else ''} reached", f"{large.busbw:.1f}", least,
                       (name,))
+
+
+def _tune(case: Case) -> Remedy:
+    known = peers(case)
+    return without_peers(known) if known.whole in NO_PEERS else _TUNE
 
 
 def _unchecked(check: str, test: NcclTest, who: str, figure: str, speed: str) -> Finding:
@@ -208,7 +215,7 @@ def _slowest_way(case: Case, test: NcclTest) -> float | None:
     gpus = {number.get(rank.bdf) for rank in test.ranks}
     if None in gpus or len(gpus) < 2:
         return None
-    rates = [expected(case, path).one_way for path in paths(case.snapshot) if {path.pair.a, path.pair.b} <= gpus]
+    rates = [expected(case, path).one_way for path in ways(case) if {path.pair.a, path.pair.b} <= gpus]
     known = [rate for rate in rates if rate is not None]
     return min(known) if known and len(known) == len(rates) else None
 

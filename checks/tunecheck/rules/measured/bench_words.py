@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ...facts.peer_paths import PairPath, paths
+from ...facts.peer_paths import PairPath
 from ...model.command import Command, run
 from ...model.finding import Remedy
 from ...parsers.nvidia.bench_grids import Bench
@@ -13,6 +13,8 @@ from ...util.at_first_use import dataclass
 from ...util.text import some
 from ..context import Case
 from ..nvidia.posted_gpus import given_names, nvlink_words
+from ..pcie.peer_access import Peers, peers
+from ..pcie.peer_ways import ways
 
 __all__ = ["DUPLEX", "KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way",
            "way_outputs"]
@@ -39,14 +41,15 @@ class Places:
 
     number: Mapping[int, int]
     ways: Mapping[frozenset[int], PairPath]
+    peers: Peers
     linked: bool = False
 
     @classmethod
     def of(cls, case: Case, bench: Bench) -> Places:
         known = {device.bdf: index for index, device in enumerate(case.snapshot.topology.devices)}
         number = {gpu: known[bdf] for gpu, (bdf, _) in bench.devices.items() if bdf in known}
-        return cls(number, {frozenset((path.pair.a, path.pair.b)): path for path in paths(case.snapshot)},
-                   bool(nvlink_words(case.snapshot)))
+        return cls(number, {frozenset((path.pair.a, path.pair.b)): path for path in ways(case)},
+                   peers(case), bool(nvlink_words(case.snapshot)))
 
     def way(self, pair: Pair) -> PairPath | None:
         """Return the way between two GPUs of the benchmark; None where the tree does not tell it."""

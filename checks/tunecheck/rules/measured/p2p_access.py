@@ -8,7 +8,8 @@ from ...model.finding import Finding, Remedy
 from ...util.text import some
 from ..check import P2P, Check, Family, Heading
 from ..context import Case
-from ..pcie.p2p_letters import DECLARE, UNDECLARED, declared, explained, needs_patch, outcome_of
+from ..pcie.p2p_letters import DECLARE, UNDECLARED, explained, outcome_of
+from ..pcie.peer_access import declared, peers
 from .pair_figures import measured, unmeasured
 
 CHECK = Check(
@@ -31,7 +32,7 @@ _ALL = "every GPU reaches every other one's memory"
 def judge(case: Case) -> Iterator[Finding]:
     refused = [(int(a), int(b)) for a, b in measured(case).notes.get("no_access") or ()]
     devices = case.snapshot.topology.devices
-    patchable = needs_patch(case.snapshot.topology, *(device.bdf for device in devices))
+    patchable = peers(case).some_by_model
     word = "GNS" if refused and len(devices) > 1 else "OK"
     outcome, (why, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
     if word == "OK":

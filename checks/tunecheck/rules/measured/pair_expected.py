@@ -38,6 +38,8 @@ def expected(case: Case, path: PairPath | None) -> Expected:
         return _of_board(case, path)
     if path.one_way is None:
         return Expected(None, path.reason or "no prediction")
+    if path.only:
+        return Expected(None, f"{path.one_way:.1f} GB/s are predicted {path.only}")
     if path.latency_class in ("switch", "cascade") or path.pair.relation.value in ("PIX", "PXB"):
         return Expected(path.one_way, "predicted")
     return Expected(path.one_way, "predicted at most", upper=True)

@@ -11,8 +11,9 @@ from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, UNREAD
 from ..context import Case
 from ..nvidia import from_driver
-from .p2p_letters import DECLARE, UNDECLARED, code_of, explained, needs_patch, outcome_of
-from .smi_table import letters
+from .p2p_letters import DECLARE, UNDECLARED, asks_for_a_place, code_of, explained, outcome_of
+from .peer_access import peers
+from .smi_table import letters, model_alone
 
 CHECK = Check(
     "p2p-capability", "the driver lets every GPU reach every other's memory",
@@ -31,6 +32,8 @@ CODES = {
     "refused-by-model": "NVIDIA's own driver refuses peer access on this GPU model; a patched module would allow it.",
     "patch-without-effect": "The specification declares a patched driver, and the loaded one refuses peer access.",
     "patch-not-declared": "The driver allows peer access that NVIDIA's own driver refuses; no patch is declared.",
+    "own-driver-refuses": "NVIDIA's own driver refuses peer access on this GPU model; which driver is loaded is not "
+                          "told.",
     "table-not-told": "A table of the driver refuses something, and the text does not say what the table is about.",
     "not-proven": "The driver allows peer access; the PCI tree is not given, and nothing was measured.",
 }
@@ -41,12 +44,19 @@ def judge(case: Case) -> Iterator[Finding]:
     if not topology.devices and case.snapshot.posted.letters:
         yield from letters(case, _ID)
         return
+    if not topology.devices and (alone := list(model_alone(case, _ID, "no table is given; add: nvidia-smi topo -p2p r; "
+                                                           "add: nvidia-smi topo -p2p w"))):
+        yield from alone
+        return
     label = {device.bdf: f"GPU{number}" for number, device in enumerate(topology.devices)}
     if len(label) < 2 or status.value is None:
         reason = status.why() if len(label) > 1 else "fewer than two accelerators"
         if len(label) > 1 and from_driver.not_asked(status):
             yield from_driver.without(case, _ID, "pairs", status.source, text=reason)
         else:
+            if alone := list(model_alone(case, _ID, reason, status.absence)) if len(label) > 1 else []:
+                yield from alone
+                return
             skip = len(label) < 2 or status.absence in (Absence.NOT_ASKED, Absence.NO_BOARDS)
             code = NO_PAIR if len(label) < 2 else UNREAD
             reason = reason if skip else f"what the driver allows is not known: {reason}"
@@ -54,14 +64,17 @@ def judge(case: Case) -> Iterator[Finding]:
                           reason, evidence=(status.source,),
                           absence=None if skip else status.absence)
         return
+    known, number = peers(case), {device.bdf: index for index, device in enumerate(topology.devices)}
     ways = [f"{way}s" for way in _WAYS if any(told == way for _, _, told in status.value)]
-    groups: dict[tuple[str, bool | None], list[str]] = {}
+    groups: dict[tuple[str, bool | None, bool], list[str]] = {}
     for (a, b, way), fact in status.value.items():
-        key = (fact.value or fact.reason or "", needs_patch(topology, a, b))
+        pair, word = (number.get(a, -1), number.get(b, -1)), fact.value or fact.reason or ""
+        patchable = known.by_model(*pair)
+        key = (word, patchable, asks_for_a_place(word, patchable) and known.below_switch(*pair))
         groups.setdefault(key, []).append(f"{label.get(a, a)}->{label.get(b, b)} {way}")
-    for (word, patchable), pairs in groups.items():
+    for (word, patchable, near), pairs in groups.items():
         shown = some(pairs, 4, ", ")
-        outcome, (meaning, fix) = outcome_of(case, word, patchable), explained(case, word, patchable)
+        outcome, (meaning, fix) = outcome_of(case, word, patchable), explained(case, word, patchable, near=near)
         text = f"{shown}: {word} ({meaning})" if meaning else f"{shown}: the driver does not say ({word})"
         if word == "OK":
             text = f"the driver says OK for {len(pairs)} of {len(status.value)} {' and '.join(ways)} between two GPUs"

@@ -8,20 +8,18 @@ hypervisor states, the I/O hubs (TNS), the chips of the boards (NS), the GPU its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ...facts.kernel.modules import LOADED
-from ...facts.pci.topology import Topology
 from ...model.command import run, typed
 from ...model.finding import Place, Remedy
-from ...spec.boards import board, board_named
 from ...util.at_first_use import regex
 from ..codes import OK
 from ..context import Case
+from .peer_access import OWN_REFUSES, declared
 
-__all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "NO_SWITCH_HELPS", "TABLES", "UNDECLARED", "after_the_model",
-           "code_of", "declared", "explained", "letter_meaning", "needs_patch", "outcome_of", "patch_only",
-           "peers_refused", "refused_by_name", "tell_which", "unused"]
+__all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "TABLES", "UNDECLARED", "after_the_model", "asks_for_a_place",
+           "code_of", "explained", "letter_meaning", "outcome_of", "tell_which", "unused"]
 
 #: Overrides the driver's list of chipsets; whether transfers work then only a measurement says.
 _FORCED = ('write "options nvidia NVreg_RegistryDwords=ForceP2P=0x211" to a file of its own in /etc/modprobe.d, run '
@@ -38,13 +36,19 @@ _BY_MODEL = ("CNS", "GNS")
 _OF_OTHER_MODELS = ("CNS", "TNS", "DR")
 _MODEL_FIRST = ("first find out the model of the boards (`nvidia-smi -L`): on GeForce neither a switch, a slot nor a "
                 "setting helps, as NVIDIA's own driver refuses peer-to-peer there. On other boards: ")
-_REFUSED = ("NVIDIA's own driver refuses peer-to-peer on this GPU model, below any chipset",
+_REFUSED = (f"{OWN_REFUSES}, below any chipset",
             Remedy("plan with copies through host memory or with boards that support it; or run an open kernel module "
                    "that is patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p"))
-#: Where somebody looks for a closer place of such boards.
-NO_SWITCH_HELPS = Remedy("neither a switch, a slot nor NCCL_P2P_LEVEL gives these boards peer access: NVIDIA's own "
-                         "driver refuses it on this GPU model (p2p-capability); plan with copies through host memory, "
-                         "or with boards that support it")
+#: The driver looks for a switch that joins both boards in the PCI tree that it sees itself; it asks no IOMMU and no ACS
+#: (p2p_caps.c).
+_BELOW_SWITCH = Remedy.typed(
+    "a switch joins these boards already, and the driver does not find it. See whether this is a virtual machine "
+    "(`systemd-detect-virt`): there the host's owner has to state which GPUs may reach each other (QEMU "
+    "x-nv-gpudirect-clique); whether all of these texts are of one machine and one boot, with no board moved since: "
+    "take `nvidia-smi topo -m`, `nvidia-smi topo -p2p r` and `nvidia-smi topo -p2p w` again; and whether the loaded "
+    "module is NVIDIA's own (`cat /proc/driver/nvidia/version`). If it is none of these, override the driver: "
+    f"{_FORCED}",
+    place=Place.MACHINE)
 _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-peer on this GPU model, and the loaded "
                 "one does not",
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
@@ -89,19 +93,30 @@ _CODES = {"CNS": "chipset-not-supported", "GNS": "gpu-not-supported", "TNS": "io
           "DR": "disabled-by-regkey", "NS": "pair-not-supported"}
 
 
-def explained(case: Case, word: str, patchable: bool | None, table: str = "r") -> tuple[str, Remedy | None]:
+def explained(case: Case, word: str, patchable: bool | None, table: str = "r", near: bool = False
+              ) -> tuple[str, Remedy | None]:
     """Return meaning and remedy of a letter for two boards, ("", None) for one that nvml.h does not have.
-    ``patchable``: one of them is a board that NVIDIA's own driver refuses (needs_patch), so CNS and GNS mean the same
-    there; None: the model of one is not known. ``table``: which of LETTER_WORDS it stands in."""
+    ``patchable``: one of them is a board that NVIDIA's own driver refuses (Peers.by_model), so CNS and GNS mean the
+    same there; None: the model of one is not known. ``table``: which of LETTER_WORDS it stands in; ``near``: the PCI
+    tree shows both below one switch, so no fix asks for one."""
     if patchable and word in _BY_MODEL:
         return _INEFFECTIVE if declared(case) else _REFUSED
     meaning, remedy = _WORDS.get(word, ("", None))
     meaning = meaning.format(what=_SUBJECTS[table])
     if case.guest and word in _GUESSED:
         return meaning, _ON_HOST
+    if near and asks_for_a_place(word, patchable):
+        meaning, remedy = f"{meaning}, though one PCIe switch joins both, below which it allows it", _BELOW_SWITCH
+    if patchable and remedy is not None and not declared(case):
+        return f"{meaning}; {OWN_REFUSES} as well", _REFUSED[1]
     if patchable is None and remedy is not None and word in _OF_OTHER_MODELS:
-        return letter_meaning(word, table), after_the_model(remedy)
+        return (meaning if near else letter_meaning(word, table)), after_the_model(remedy)
     return meaning, remedy
+
+
+def asks_for_a_place(word: str, patchable: bool | None) -> bool:
+    """Whether the reason of this letter is where the boards are, so that a switch that joins them should end it."""
+    return word == "TNS" or (word == "CNS" and not patchable)
 
 
 def after_the_model(remedy: Remedy) -> Remedy:
@@ -142,31 +157,6 @@ def code_of(case: Case, word: str, patchable: bool | None) -> str:
     return _CODES.get(word, "status-unknown")
 
 
-def declared(case: Case) -> bool:
-    """Whether the spec says that peer access was patched in."""
-    return case.spec.driver.flavour == "patched-p2p"
-
-
-def needs_patch(topology: Topology, *bdfs: str) -> bool | None:
-    """Whether NVIDIA's own driver refuses peer-to-peer on one of these boards: by their data, else by the name. None
-    where the model of one is not known: no data and no name of it is given."""
-    if not patch_only(topology).isdisjoint(bdfs):
-        return True
-    unnamed = {device.bdf for device, name in zip(topology.devices, topology.names, strict=False)
-               if name == device.ids and board(device.ids) is None}
-    return False if unnamed.isdisjoint(bdfs) else None
-
-
-def patch_only(topology: Topology) -> frozenset[str]:
-    """Return the addresses of the boards on which NVIDIA's own driver refuses peer-to-peer."""
-    addresses = []
-    for device, name in zip(topology.devices, topology.names, strict=False):
-        known = board(device.ids)
-        if (known.p2p == "patched driver only") if known and known.p2p else "GeForce" in name:
-            addresses.append(device.bdf)
-    return frozenset(addresses)
-
-
 def tell_which(given: Iterable[str]) -> Remedy:
     """Return what tells a table of `nvidia-smi topo -p2p` that has no command line. ``given``: the letters of the
     tables that are there. Plain peer access needs the tables of reads and of writes, which are to be taken anew where
@@ -177,31 +167,6 @@ def tell_which(given: Iterable[str]) -> Remedy:
     which = f"put the command line above the table, with its letter ({letters})"
     return Remedy.of(which, *(["; where nobody knows the letter, add the output of: ", *anew, ", with the command line "
                                f"above {'each' if len(missing) > 1 else 'it'}"] if missing else []))
-
-
-def refused_by_name(names: Sequence[str], count: int) -> bool | None:
-    """Whether NVIDIA's own driver refuses peer-to-peer on one of ``count`` boards of which only names are known. None
-    where the name of one is not known."""
-    if any(_refused(name) for name in names):
-        return True
-    return False if len(names) >= count else None
-
-
-def _refused(name: str) -> bool:
-    known = board_named(name)
-    return known.p2p == "patched driver only" if known and known.p2p else "GeForce" in name
-
-
-def peers_refused(case: Case, names: Sequence[str], count: int) -> bool | None:
-    """Whether NVIDIA's own driver refuses peer-to-peer between these boards and no text says that it is allowed all the
-    same (a patched module); None where their model is not known. ``names``: of the ``count`` boards without a tree."""
-    topology, posted = case.snapshot.topology, case.snapshot.posted
-    told = [fact.value for fact in (case.snapshot.p2p.value or {}).values()]
-    if "OK" in told or any("OK" in posted.letters.get(letter, {}).values() for letter in "rw"):
-        return False
-    if topology.devices:
-        return needs_patch(topology, *(device.bdf for device in topology.devices))
-    return refused_by_name(names, count)
 
 
 def unused(case: Case, direct: bool) -> Remedy:

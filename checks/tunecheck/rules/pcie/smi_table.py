@@ -15,62 +15,16 @@ from ...util.text import some
 from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..nvidia.nvlinks import faults
-from ..nvidia.posted_gpus import counted_names, given_names, gpu_count, nvlink_words
-from .p2p_letters import (
-    ANY_TABLE,
-    LETTER_WORDS,
-    NO_SWITCH_HELPS,
-    after_the_model,
-    code_of,
-    explained,
-    outcome_of,
-    peers_refused,
-    refused_by_name,
-    tell_which,
-)
+from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
+from .p2p_letters import ANY_TABLE, LETTER_WORDS, asks_for_a_place, code_of, explained, outcome_of, tell_which
+from .peer_access import COPIES, NO_PEERS, OWN_REFUSES, Access, peers
+from .relation_advice import ALLOWED_BOARDS, BY_CPU, advice, cost, costs
 
-__all__ = ["absent_table", "by_word", "costs", "letters", "relations", "unasked", "undeclared"]
+__all__ = ["absent_table", "by_word", "letters", "model_alone", "relations", "unasked", "undeclared"]
 
-#: What each relation means for peer traffic.
-_WAYS = {
-    "PIX": "below one PCIe switch. If ACS redirect is off, which this table does not show, the traffic does not reach "
-           "the CPU",
-    "PXB": "through several PCIe switches. If ACS redirect is off, which this table does not show, the traffic does "
-           "not reach the CPU",
-    "PHB": "through the CPU's host bridge",
-    "NODE": "through the CPU, between host bridges of one NUMA node",
-    "SYS": "through both CPUs and the link between the sockets, which all such pairs share: the slowest way",
-    "NV": "joined by that many NVLinks: PCIe does not carry their traffic",
-    "": "not told: between two host bridges, of which NUMA nodes the text says nothing (NODE or SYS), or below none",
-}
-_BELOW_CPU = " (41 to 53 GB/s at Gen5 x16, a load takes 1.4 us)"
-#: What it costs: two boards at Gen5 x16, one way, and a load of 128 B from a peer (local-inference-lab/rtx6kpro
-#: hardware/, 2026-05-17).
-_FIGURES = {"PIX": " (52 to 57 GB/s at Gen5 x16, a load takes 0.7 us)", "PXB": " (speed as PIX; a load takes 0.7 us)",
-            "PHB": _BELOW_CPU, "NODE": _BELOW_CPU}
-#: What NCCL does there (src/graph/paths.cc of NCCL).
-_NCCL_COPIES = "NCCL copies through host memory (SHM) there unless NCCL_P2P_LEVEL=SYS is set"
-_NCCL_ON_AMD = f"{_NCCL_COPIES}; only on AMD CPUs with two GPUs it uses P2P by itself"
-_BY_NCCL = {"PHB": _NCCL_ON_AMD, "NODE": _NCCL_ON_AMD, "SYS": _NCCL_COPIES}
-_BY_DRIVER = "NVIDIA's own driver refuses peer-to-peer on these boards: CUDA and NCCL copy through host memory (SHM)"
 _SHOWN = 6
-_BY_CPU = ("PHB", "NODE", "SYS")
 _AGAIN = Remedy.typed("on the box run `nvidia-smi topo -m`, and give all that it prints, as it is: a table that was "
                       "cut, or copied out of a web page or a chat and has lost its tabs, cannot be read")
-
-
-def costs(case: Case) -> dict[str, str]:
-    """Return what each relation means and costs on these boards, the closest first, "" where it is not told."""
-    if _refused(case):
-        # No place is any closer to them, and no setting of NCCL: what other boards would have there is not theirs.
-        return {word: way + (f". {_BY_DRIVER}" if word in _BY_CPU else "") for word, way in _WAYS.items()}
-    return {word: way + _FIGURES.get(word, "") + (f". {_BY_NCCL[word]}" if word in _BY_NCCL else "")
-            for word, way in _WAYS.items()}
-
-
-def _refused(case: Case) -> bool | None:
-    """Whether NVIDIA's own driver refuses peer-to-peer between these boards; None where their model is not known."""
-    return peers_refused(case, given_names(case.snapshot), gpu_count(case))
 
 
 def absent_table(case: Case) -> bool:
@@ -151,16 +105,16 @@ def undeclared(case: Case, check: str, words: Mapping[str, list[tuple[int, int]]
     their GPUs. The tree of a virtual machine is made up, so neither it nor a table made of it tells of a slow way."""
     if case.frozen is not None or case.guest:
         return
-    total, cost = sum(map(len, words.values())), costs(case)
-    expected = "boards that the driver lets reach each other" if _refused(case) else \
-        "PIX, PXB or NVLink between GPUs that work on one model"
+    total, known = sum(map(len, words.values())), peers(case)
     for word, pairs in words.items():
-        if word in _BY_CPU:
+        if word in BY_CPU:
             every = "every pair is" if len(pairs) == total else f"{len(pairs)} of {total} pairs are"
             code = "across-sockets" if word == "SYS" else "through-cpu"
+            expected = ALLOWED_BOARDS if known.over(pairs) in NO_PEERS else \
+                "PIX, PXB or NVLink between GPUs that work on one model"
             yield Finding(check, code, _names(pairs), "warn", "effective",
-                          f"{every} {word}{where} ({_names(pairs)}); {word} is {cost[word]}", word,
-                          expected, (source,), _advice(case, gpus, words))
+                          f"{every} {word}{where} ({_names(pairs)}); {word} is {cost(known, word, pairs)}", word,
+                          expected, (source,), advice(case, gpus, words, pairs))
 
 
 def unasked(case: Case, nvlink: bool = False) -> tuple[str, str]:
@@ -177,57 +131,26 @@ def unasked(case: Case, nvlink: bool = False) -> tuple[str, str]:
     return NOT_DECLARED, "no spec asks for a relation, and no way is known to go through the CPU"
 
 
-def _advice(case: Case, gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
-    """Return advice which GPUs are close: the tensor-parallel ranks of one model belong there. A switch helps only
-    boards that the driver lets reach each other."""
-    linked = any(word.startswith("NV") for word in words)
-    refused = False if linked else _refused(case)
-    if refused:
-        return NO_SWITCH_HELPS
-    advice = _closer(gpus, words)
-    return after_the_model(advice) if refused is None else advice
-
-
-def _closer(gpus: int, words: Mapping[str, list[tuple[int, int]]]) -> Remedy:
-    near = {pair for word, pairs in words.items() if word in ("PIX", "PXB") or word.startswith("NV") for pair in pairs}
-    groups = _together(gpus, near)
-    if groups:
-        shown = " | ".join(", ".join(map(str, group)) for group in groups[:8])
-        return Remedy.typed(
-            "keep a model's tensor-parallel GPUs inside one of these groups: {shown} (CUDA_VISIBLE_DEVICES with "
-            "CUDA_DEVICE_ORDER=PCI_BUS_ID), or put the boards below one switch; where a model needs more GPUs than a "
-            "group has: set NCCL_P2P_LEVEL=SYS and measure: `tunecheck explain allreduce-bus`", shown=shown)
-    return Remedy.typed("measure what the way through the CPU costs here: `sudo tunecheck preflight --full`; a switch, "
-                        "or slots below one, brings the boards closer")
-
-
-def _together(count: int, near: set[tuple[int, int]]) -> list[list[int]]:
-    group = {number: [number] for number in range(count)}
-    for a, b in sorted(near):
-        if group[a] is not group[b]:
-            joined = sorted(group[a] + group[b])
-            group |= dict.fromkeys(joined, joined)
-    return [members for number, members in group.items() if members[0] == number and len(members) > 1]
-
-
 def letters(case: Case, check: str) -> Iterator[Finding]:
     """Yield the findings of p2p-capability by the tables of `nvidia-smi topo -p2p` alone."""
     # The names decide whether NVIDIA's driver refuses peers by model; without names that is open.
     names = given_names(case.snapshot)
-    patchable = refused_by_name(names, gpu_count(case))
+    known = peers(case)
     boards = f" ({counted_names(names)})" if names else ""
     more = "only sudo tunecheck p2p can tell" if nvlink_words(case.snapshot) else \
         "the PCI tree is not given, either; add: sudo lspci -nnvvv"
     given = case.snapshot.posted.letters
     for letter, table in given.items():
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"
-        by_letter: dict[str, list[tuple[int, int]]] = {}
+        groups: dict[tuple[str, bool | None, bool], list[tuple[int, int]]] = {}
         for pair, word in sorted(table.items()):
-            by_letter.setdefault(word, []).append(pair)
-        for word, pairs in by_letter.items():
+            patchable = known.by_model(*pair)
+            near = asks_for_a_place(word, patchable) and known.below_switch(*pair)
+            groups.setdefault((word, patchable, near), []).append(pair)
+        for (word, patchable, near), pairs in groups.items():
             kind = LETTER_WORDS[letter]
             shown = some([f"GPU{a}->GPU{b}" for a, b in pairs], 4)
-            meaning, fix = explained(case, word, patchable, letter)
+            meaning, fix = explained(case, word, patchable, letter, near)
             if letter not in "rw?":
                 # Atomics, NVLink and the property "p" are no condition of plain peer access.
                 yield Finding(check, TREE_UNREAD, shown, "skip", "effective", f"{kind}: {shown}: {word}"
@@ -246,5 +169,15 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                 outcome = outcome_of(case, word, patchable)
                 yield Finding(check, code_of(case, word, patchable), shown, outcome, "effective",
                               f"{kind}: {shown}: {word} "
-                              f"({meaning or 'the driver does not say'}): CUDA and NCCL copy through host memory "
-                              "there", word, "OK", (source,), fix)
+                              f"({meaning or 'the driver does not say'}): {COPIES} there", word, "OK", (source,), fix)
+
+
+def model_alone(case: Case, check: str, asked: str, absence: Absence | None = Absence.NOT_IN_IMPORT
+                ) -> Iterator[Finding]:
+    """Yield the finding of p2p-capability where no table is given and NVIDIA's own driver refuses these boards; nothing
+    where it does not. ``asked``: why there is no table."""
+    known = peers(case)
+    if known.pairs and known.whole is Access.PATCHED_ONLY:
+        yield Finding(check, "own-driver-refuses", "pairs", "unknown", "effective",
+                      f"{OWN_REFUSES}; whether a driver that is patched for it is loaded is not known: {asked}", "?",
+                      "OK", ("nvidia-smi topo -p2p",), absence=absence)

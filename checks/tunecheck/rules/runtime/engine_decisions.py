@@ -9,6 +9,8 @@ from ...model.finding import Finding, Remedy
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
 from ..driver.nvml_remedies import MISMATCH
+from ..pcie.peer_access import NO_PEERS, peers
+from ..pcie.relation_advice import without_peers
 
 CHECK = Check(
     "engine-decisions", "vLLM or SGLang uses peer access, or says why not",
@@ -100,13 +102,15 @@ _EXPECTED = {**dict.fromkeys(_ENDS, "an engine that runs"), "not ready": "CUDA t
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    known = peers(case)
     for log in case.snapshot.posted.engines:
         name = f"{log.engine} {log.version}".strip()
         parts = (f"NCCL {log.nccl}" if log.nccl else "", f"{log.size} GPUs" if log.size else "",
                  f"driver {log.driver}" if log.driver else "")
         more = ", ".join(part for part in parts if part)
         about = f"{name} ({more})" if more else name
-        peers = _OF_SGLANG if log.engine == "SGLang" else _OF_VLLM
+        of_peers = without_peers(known) if known.whole in NO_PEERS else \
+            _OF_SGLANG if log.engine == "SGLang" else _OF_VLLM
         for decision in log.decisions:
             outcome, text, fix = _KINDS[decision.kind]
             if decision.kind in _ENDS:
@@ -114,7 +118,8 @@ def judge(case: Case) -> Iterator[Finding]:
             yield Finding(_ID, decision.kind.replace(" ", "-"), name, outcome, "behaviour", f"{about}: {text}",
                           decision.text,
                           _EXPECTED.get(decision.kind, "peer access in use") if outcome != "skip" else "",
-                          (f"{log.engine}'s log",), peers if decision.kind in _OF_PEERS else fix)
+                          (f"{log.engine}'s log",), of_peers if decision.kind in _OF_PEERS else
+                          without_peers(known) if decision.kind == "more than two" and known.whole in NO_PEERS else fix)
         if not log.decisions:
             yield Finding(_ID, "no-decision", name, "unknown", "behaviour",
                           f"{about}: the log holds no decision about peer access or "

@@ -10,6 +10,8 @@ from ..check import RUNTIME, Check, Family, Heading
 from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
+from ..pcie.peer_access import NO_PEERS, peers
+from ..pcie.relation_advice import without_peers
 
 CHECK = Check(
     "nccl-environment", "no variable of a service is ignored or known to harm",
@@ -40,13 +42,16 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     boards, wrong = [device.ids for device in case.snapshot.topology.devices], False
     # Peer traffic is declared where its path is.
+    known = peers(case)
     peer = "fail" if case.spec.acs.peer_redirect == "off" else "warn"
     for place, each in sorted(env.value.found.items()):
         for problem in problems(each.values, frozenset(each.options), len(set(boards)), len(boards)):
             wrong = True
             yield Finding(_ID, problem.code, f"{place} {problem.name}",
                           peer if problem.severity == "peer" else problem.severity,
-                          "configured", f"{place}: {problem.text}", problem.name, "", (place,), Remedy(problem.remedy))
+                          "configured", f"{place}: {problem.text}", problem.name, "", (place,),
+                          without_peers(known) if problem.severity == "peer" and known.whole in NO_PEERS else
+                          Remedy(problem.remedy))
     if env.value.refused:
         yield Finding(_ID, "process-unread", "processes", "unknown", "configured",
                       "the environment of a process on a GPU cannot be read"

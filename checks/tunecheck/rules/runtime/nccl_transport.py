@@ -10,6 +10,9 @@ from ...parsers.nvidia.nccl_failures import kind_of
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
+from ..pcie.p2p_letters import after_the_model
+from ..pcie.peer_access import NO_PEERS, Access, peers
+from ..pcie.relation_advice import BY_CPU, pairs_by_word, without_peers
 
 CHECK = Check(
     "nccl-transport", "by NCCL's log, GPUs of one machine meet directly",
@@ -72,7 +75,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
             yield Finding(_ID, code, shown, "fail" if wanted else "warn", "behaviour",
                           f"{version} sends {shown} {words}",
                           f"{len(bad)} of {len(log.channels)} directions", "P2P between the GPUs of one machine",
-                          ("NCCL_DEBUG=INFO",), _fix(log))
+                          ("NCCL_DEBUG=INFO",), _fix(case, log))
     yield from _broken(log)
     others = [each for each in log.warnings if not kind_of(each)]
     for warning in others[:_WARNINGS]:
@@ -89,7 +92,7 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
         pairs = ", ".join(f"{a}-{b}" for a, b in log.apart[:_SHOWN])
         yield Finding(_ID, "peer-access-off", pairs, "fail" if wanted else "warn", "behaviour",
                       f"{version} finds peer access off between "
-                      f"ranks {pairs}", "off", "on", ("NCCL_DEBUG=INFO",), _fix(log))
+                      f"ranks {pairs}", "off", "on", ("NCCL_DEBUG=INFO",), _fix(case, log))
     elif log.ranks == 1:
         yield Finding(_ID, "one-rank", "ranks", "skip", "behaviour", f"{version} has one rank: no peer", "1")
     elif not direct or not log.whole:
@@ -120,15 +123,31 @@ def _named(channels: list[Channel]) -> str:
     return f"rank {some(pairs, _SHOWN)}"
 
 
-def _fix(log: Nccl) -> Remedy:
+def _fix(case: Case, log: Nccl) -> Remedy:
+    """Return how the GPUs get to meet directly, as far as the driver lets them: no variable of NCCL goes beyond it."""
+    known = peers(case)
+    fix = _of_nccl(case, log)
+    if known.whole in NO_PEERS:
+        return without_peers(known)
+    return after_the_model(fix) if known.whole is Access.MODEL_UNKNOWN else fix
+
+
+def _of_nccl(case: Case, log: Nccl) -> Remedy:
     if log.variables.get("NCCL_P2P_DISABLE", "0") not in ("0", ""):
         return Remedy(f"NCCL_P2P_DISABLE={log.variables['NCCL_P2P_DISABLE']} is set: unset it")
-    level = log.variables.get("NCCL_P2P_LEVEL", "")
-    if level in ("LOC", "NVL", "PIX", "PXB", "0", "1", "2"):
+    level, far = log.variables.get("NCCL_P2P_LEVEL", ""), _far(case)
+    if level in ("LOC", "NVL", "PIX", "PXB", "0", "1", "2") and (far or level not in ("PIX", "PXB", "1", "2")):
         return Remedy.typed("NCCL_P2P_LEVEL={level} allows nothing farther: set NCCL_P2P_LEVEL=SYS, then run `sudo "
                             "tunecheck allreduce`", level=level)
     if log.apart:
         return Remedy.typed(f"NCCL says that peer access is off between some of them: {_SEE}; in a container, whether "
                             "/dev/shm and --ipc=host are given and all GPUs are in one container")
-    return Remedy.typed(f"{_SEE}: pairs that are PHB, NODE or SYS take NCCL_P2P_LEVEL=SYS where the letter is OK; then "
-                        "run `sudo tunecheck allreduce`")
+    more = ": pairs that are PHB, NODE or SYS take NCCL_P2P_LEVEL=SYS where the letter is OK" if far else \
+        ": every pair is below a switch, where NCCL copies directly as soon as the letter is OK"
+    return Remedy.typed(f"{_SEE}{more}; then run `sudo tunecheck allreduce`")
+
+
+def _far(case: Case) -> bool:
+    """Whether the way between two GPUs goes through the CPU, or may do so: NCCL_P2P_LEVEL is about these."""
+    words = set(pairs_by_word(case))
+    return not words or bool(words & {"", *BY_CPU})
