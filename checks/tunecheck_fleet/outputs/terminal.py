@@ -59,21 +59,23 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
     now = time.time() if now is None else now
     # With -v every cause stands for itself, below the one that leads.
     findings = shown(report, each=verbose)
-    many = style.width and not verbose and sum(each.lead.counts for each in findings) >= _MANY
+    many = sum(each.lead.counts for each in findings) >= _MANY
     changes = changes and not verbose
     lines = _page(report, findings, style, verbose, now, changes=changes)
     if style.width and not verbose and len(lines) > _PAGE:
         lines = _page(report, findings, style, verbose, now, changes=changes, one_step=True)
-    for rest in _REST if many else ():
+        if len(lines) > _PAGE and not many:
+            lines = _page(report, findings, style, verbose, now, changes=changes, one_step=True, quiet=True)
+    for rest in _REST if many and style.width and not verbose else ():
         if len(lines) > _PAGE:
-            lines = _page(report, findings, style, verbose, now, rest, changes)
+            lines = _page(report, findings, style, verbose, now, rest, changes, quiet=rest == min(_REST))
     return "\n".join(lines) + "\n"
 
 
 def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose: bool, now: float,
-          rest: int = 0, changes: bool = False, one_step: bool = False) -> list[str]:
+          rest: int = 0, changes: bool = False, one_step: bool = False, quiet: bool = False) -> list[str]:
     """``rest``: in few lines, with so many of what is not drift; 0: as long as it is. ``one_step``: the next step is
-    the first alone; so it is in few lines."""
+    the first alone; so it is in few lines. ``quiet``: what stands is one line."""
     audit, tight = report.audit, rest > 0
     one = short if tight else entry
     lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
@@ -94,8 +96,9 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits, ""),
             ("rest", list(incomplete(report, style, verbose, tight, known=False)), _ENTRIES, ""),
             ("rest", list(incomplete(report, style, verbose, tight, known=True)), rest, ""),
-            *(("rest", _quiet(kinds[word], style) if changes and word == "standing" and word in kinds
-               else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word) for word in NOT_DRIFT),
+            *(("rest", _quiet(kinds[word], style) if word == "standing" and (changes or quiet)
+               and word in kinds else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word)
+              for word in NOT_DRIFT),
             # What a note comes to stands at its end, so it is never cut.
             ("rest", [entry("NOTE", [note], style) for note in sorted(
                 report.notes, key=lambda note: not (isinstance(note, Note) and note.first))], rest, "")):
@@ -169,7 +172,7 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
     """What is new, in four lines: what, where, since when, and what to do or what it says."""
     cause = finding.lead
     where = f"{cause.group}, {words.named_hosts(cause.hosts, False)}"
-    if len(cause.all_waves) > 1:
+    if len(cause.new_hosts) < len(cause.hosts):
         beside = words.plural(len(cause.hosts) - len(cause.new_hosts), "host")
         where = f"{cause.group}, new on {fold(cause.new_hosts, 60)}, beside {beside}"
     room = style.width - INDENT - len(safe(f"{where}; "))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from tunecheck.util.host_names import natural
+from tunecheck.util.host_names import fold, natural
 
 from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
 
@@ -41,6 +41,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _NOW = 60
 #: Of a number that means nothing without it; "16 lanes" or "8 GPUs" a fact's name says itself.
 _WITH_UNIT = ("mW", "MHz", "bytes", "KiB", "MiB", "GiB", "s")
+_GPUS = re.compile(r"GPU\d{1,3}(, GPU\d{1,3}){1,63}")
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
 _BARE = re.compile(r"[^\s{}\[\]:,\"]{1,160}")
 
@@ -135,8 +136,9 @@ def in_words(cause: Cause) -> bool:
 
 
 def titled(cause: Cause) -> str:
-    """The fact, with what of it the check judged."""
-    return f"{cause.fact} {cause.subject}" if cause.subject and cause.subject not in cause.fact else cause.fact
+    """The fact, with what of it the check judged; many GPUs from the first to the last."""
+    subject = fold(cause.subject.split(", ")) if _GPUS.fullmatch(cause.subject) else cause.subject
+    return f"{cause.fact} {subject}" if subject and cause.subject not in cause.fact else cause.fact
 
 
 def kind(cause: Cause) -> str:

@@ -44,15 +44,15 @@ def between(store: OpenHistory, after: int, number: int) -> list[GroupMove]:
 
 def stays(store: OpenHistory, connection: Connection,
           abouts: Iterable[tuple[int, int]]) -> list[tuple[int, str, str | None]]:
-    """(audit, group, the group before) of every time that a host came into another group; ``abouts``: (audit, what it
-    told of itself since then), oldest first."""
+    """(audit, group, the group before) of every group that a host was in, where it was in several; ``abouts``: (audit,
+    what it told of itself since then), oldest first."""
     rows = list(abouts)
     groups = _groups(store, connection, [about for _, about in rows])
     found: list[tuple[int, str, str | None]] = []
     for begun, about in rows:
         if not found or found[-1][1] != groups[about]:
             found.append((begun, groups[about], found[-1][1] if found else None))
-    return found
+    return found if len(found) > 1 else []
 
 
 def _groups(store: OpenHistory, connection: Connection, abouts: Iterable[int]) -> Mapping[int, str]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lab.matrix import photo
 from tests.lab.box import until
 
-from lab import photo, qmp, uefi
+from lab import qmp, uefi
 
 
 @pytest.fixture
