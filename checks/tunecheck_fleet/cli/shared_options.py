@@ -187,7 +187,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         elif ended is not None:
             found = [store.end_decision(ended)]
         else:
-            from ..decisions_by_id import decide, shown_in
+            from ..decisions.by_id import decide, shown_in
             from ..outputs.entry_words import rest_of
 
             now = shown_in(store, findings, audit_id)

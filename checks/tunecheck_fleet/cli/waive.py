@@ -81,7 +81,7 @@ def _meant(store: Store, fact: str | None, host: str | None,
         return [(fact, host)], ""
     from tunecheck.errors import Misuse, UsageError
 
-    from ..decisions_by_id import finding_of, shown_in
+    from ..decisions.by_id import finding_of, shown_in
     from ..outputs.entry_words import rest_of
 
     if group is not None:

@@ -13,7 +13,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Decision, Since
 from ..model import AuditHead, Problem, Status
-from ..store.group_moves import GroupMove
+from ..store.groups.group_moves import GroupMove
 from ..store.rows import Claim, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 

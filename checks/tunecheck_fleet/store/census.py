@@ -16,7 +16,7 @@ from ..fleet_report import Since
 from ..uncollected import uncollected
 from . import audits
 from .audit_queries import during, parts, since, times
-from .members import Cohort, Members, members_of
+from .groups.members import Cohort, Members, members_of
 from .rows import CensusRow, Outlier
 from .schema import span
 from .sql.compiled_statements import Hot

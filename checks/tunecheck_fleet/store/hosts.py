@@ -14,9 +14,10 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..own_command import own_command
-from . import audits, group_moves, told_problems
+from . import audits, told_problems
 from .audit_queries import ANSWERED, SNAP_END, earlier_names, heard_late, last_answers, parts, since, there, times
 from .claims import last_answered
+from .groups import group_moves
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
 from .told import NOTHING, Answered, Told

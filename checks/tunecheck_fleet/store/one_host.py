@@ -14,8 +14,8 @@ from . import history
 from .audit_queries import during, parts
 from .census import ABSENT, Held, few, survey_of
 from .found.findings import during as found_during
+from .groups.members import members_of
 from .interned import digest
-from .members import members_of
 from .rows import CensusRow, Outlier
 from .sanitize import canonical
 from .schema import finding, finding_span, host, newest, span, value

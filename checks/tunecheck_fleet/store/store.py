@@ -17,10 +17,8 @@ from . import (
     changes,
     claims,
     decisions,
-    group_moves,
     history,
     hosts,
-    members,
     one_host,
     parquet,
     retention,
@@ -33,7 +31,8 @@ from . import (
 )
 from .found import findings, judged_by, last_known, last_words, open_findings
 from .found.last_known import LastKnown
-from .group_moves import GroupMove
+from .groups import group_moves, members
+from .groups.group_moves import GroupMove
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,

@@ -17,7 +17,7 @@ from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored, packed
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.entries import Entry, entries
 from tunecheck_fleet.events.folds import LOST
 from tunecheck_fleet.judge import JudgeOptions, report

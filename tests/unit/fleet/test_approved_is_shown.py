@@ -9,7 +9,7 @@ import pytest
 from tests.unit.fleet.same_answers import answers_alike
 
 from tunecheck.report.style import Style
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.judge import report
 from tunecheck_fleet.model import Seen
 from tunecheck_fleet.outputs.document import document

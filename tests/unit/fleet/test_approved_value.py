@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report

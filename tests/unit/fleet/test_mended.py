@@ -15,7 +15,7 @@ from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.report.style import Style
 from tunecheck.rules.index import CHECKS
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge, report

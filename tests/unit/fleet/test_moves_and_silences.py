@@ -13,7 +13,7 @@ from tests.unit.fleet.nights import NIGHT, Fleet
 from tests.unit.fleet.same_answers import answers_alike, told_twice
 
 from tunecheck.report.style import Style
-from tunecheck_fleet.decisions_by_id import decide, finding_of
+from tunecheck_fleet.decisions.by_id import decide, finding_of
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import report

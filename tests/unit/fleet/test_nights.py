@@ -14,7 +14,7 @@ from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.report.style import Style
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, report

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.fleet.nights import Fleet, audited
 
 from tunecheck_fleet.cli.fleet import _restless
-from tunecheck_fleet.decisions_by_id import decide, finding_of, shown_in
+from tunecheck_fleet.decisions.by_id import decide, finding_of, shown_in
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.focus import focus

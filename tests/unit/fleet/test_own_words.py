@@ -10,7 +10,7 @@ import pytest
 from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.model.command import Command
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report

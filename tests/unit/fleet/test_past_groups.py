@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tunecheck_fleet.decisions_by_id import finding_of, shown_in
+from tunecheck_fleet.decisions.by_id import finding_of, shown_in
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Problem, Seen, Status
 from tunecheck_fleet.store import Store, open_store

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from tests.unit.fleet.store.stores import Clock
 
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.judge.said.decisions import about as decisions_about

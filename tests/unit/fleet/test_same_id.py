@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.fleet.same_answers import answers_alike
 
-from tunecheck_fleet.decisions_by_id import decide, finding_of, shown_in
+from tunecheck_fleet.decisions.by_id import decide, finding_of, shown_in
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.judge import JudgeOptions, exit_code, report
 from tunecheck_fleet.model import Problem, Seen

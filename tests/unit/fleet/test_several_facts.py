@@ -10,7 +10,7 @@ import pytest
 
 from tunecheck.rules.check import Check
 from tunecheck.rules.index import CHECKS
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.judge.authority import judged

@@ -16,7 +16,7 @@ from tests.unit.refusing import refused
 from tests.unit.report.closed import closed
 
 from tunecheck.errors import Misuse, ProbeError
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.hooks import posted
 from tunecheck_fleet.judge import JudgeOptions
 from tunecheck_fleet.judge import report as judged

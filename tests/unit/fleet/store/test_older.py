@@ -14,7 +14,7 @@ from sqlalchemy import event
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse, UsageError
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.store import database, open_store
 from tunecheck_fleet.store.store import Store

@@ -12,7 +12,7 @@ from tests.unit.fleet.same_answers import answers_alike
 from tests.unit.refusing import refused
 
 from tunecheck.errors import Misuse
-from tunecheck_fleet.decisions_by_id import decide
+from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Note
 from tunecheck_fleet.judge import JudgeOptions, judge, load_host_view, matched, report
 from tunecheck_fleet.judge.load_view import view

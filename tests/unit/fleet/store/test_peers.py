@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunecheck_fleet.store.peers import peers
+from tunecheck_fleet.store.groups.peers import peers
 
 
 def _box(boards: str = "8 x H200", memory: int = 2048, core: str = "SYS-821GE, Xeon 8480+, x86_64") -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from .audit_queries import SNAP_END, earlier_names, parts
-from .schema import host, snap
+from ..audit_queries import SNAP_END, earlier_names, parts
+from ..schema import host, snap
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["GroupMove", "between", "stays"]
 

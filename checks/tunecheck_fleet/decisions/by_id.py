@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Literal
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
 
-from .decisions.numbers import numbers_text
-from .entries import Entry
-from .fleet_report import Cause, Decision
-from .outputs.entry_words import title
-from .outputs.text import clock, kind, lasts
-from .own_command import own_command
-from .whole_causes import each_cause
+from ..entries import Entry
+from ..fleet_report import Cause, Decision
+from ..outputs.entry_words import title
+from ..outputs.text import clock, kind, lasts
+from ..own_command import own_command
+from ..whole_causes import each_cause
+from .numbers import numbers_text
 
 if TYPE_CHECKING:
-    from .fleet_report import FleetReport
-    from .store import Store
+    from ..fleet_report import FleetReport
+    from ..store import Store
 
 __all__ = ["covers", "decide", "finding_of", "shown_in", "whole_id"]
 
@@ -29,8 +29,8 @@ _SHORTEST = 4
 def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -> FleetReport:
     """The report that shows all of these findings: of that audit, else the newest of any inventory. The newest of all
     where none does, so that whoever looks for them there can say what is missing."""
-    from .judge import JudgeOptions, report
-    from .which_audit import newest_of_each
+    from ..judge import JudgeOptions, report
+    from ..which_audit import newest_of_each
 
     if audit_id is not None:
         return report(store, audit_id, JudgeOptions())
@@ -48,7 +48,7 @@ def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowle
            author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
-    from .judge.rows import decided_as
+    from ..judge.rows import decided_as
 
     wanted_entries = [finding_of(report, name, store.decisions()) for name in wanted]
     about = [covers(what, entry) for entry in wanted_entries]

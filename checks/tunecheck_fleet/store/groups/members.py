@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from . import audits
-from .audit_queries import ANSWERED, earlier_names, last_answers, there
+from .. import audits
+from ..audit_queries import ANSWERED, earlier_names, last_answers, there
+from ..schema import host, snap
+from ..spans import families
 from .peers import peers
-from .schema import host, snap
-from .spans import families
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["Cohort", "Members", "classes", "members_of"]
 

@@ -1,0 +1,1 @@
+"""Who is in which group, and with whom it is compared there."""
