@@ -96,9 +96,9 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits, ""),
             ("rest", list(incomplete(report, style, verbose, tight, known=False)), _ENTRIES, ""),
             ("rest", list(incomplete(report, style, verbose, tight, known=True)), rest, ""),
-            *(("rest", _quiet(kinds[word], style) if word == "standing" and (changes or quiet)
-               and word in kinds else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word)
-              for word in NOT_DRIFT),
+            *(("rest", _quiet(kinds[word], style) if word == "standing" and len(kinds.get(word, ())) > (
+                0 if changes else 1 if quiet else _ENTRIES)
+               else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word) for word in NOT_DRIFT),
             # What a note comes to stands at its end, so it is never cut.
             ("rest", [entry("NOTE", [note], style) for note in sorted(
                 report.notes, key=lambda note: not (isinstance(note, Note) and note.first))], rest, "")):

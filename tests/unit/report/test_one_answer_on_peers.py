@@ -218,3 +218,16 @@ def test_texts_without_a_tree_agree_too(tmp_path: Path, disabled: bool, word: st
     if name == _GEFORCE and not word:
         (open_,) = [each for each in judge(case, "preflight") if each.id == "p2p-capability"]
         assert (open_.code, open_.outcome) == ("own-driver-refuses", "unknown")
+
+
+@pytest.mark.parametrize(("model", "table", "acs", "chip"), [
+    ("PRO 6000 by id", "OK", "redirects", "writes-may-collapse"),
+    ("PRO 6000 by id", "CNS", "redirects-nothing", "no-peer-writes"),
+    ("5090 by id", "GNS", "redirects-nothing", "no-peer-writes"),
+    ("5090 by id", "", "driver-not-told", "driver-not-told")])
+def test_the_codes_say_which_answer_it_is(monkeypatch: pytest.MonkeyPatch, model: str, table: str, acs: str,
+                                          chip: str) -> None:
+    monkeypatch.setitem(_LAYOUTS, "three switches", lambda: trees.switches(2, 2, 2, ctl=0x1D))
+    codes = {(each.id, each.code) for each in _findings(Case(_seen("three switches", model, table)))}
+    assert {code for check, code in codes if check == "acs-redirect"} - {"no-acs-capability"} == {acs}
+    assert {code for check, code in codes if check == "switch-chip"} == {chip}

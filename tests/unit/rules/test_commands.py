@@ -227,7 +227,7 @@ PROGRAMS = {
     "all_reduce_perf", "ansible-playbook", "apt-mark", "cat", "chcpu", "cpupower", "dkms", "dmesg", "dnf", "dracut",
     "find", "grep", "grubby", "ibstat", "journalctl", "lsmod", "lspci", "modinfo", "modprobe", "mokutil",
     "nvbandwidth", "nvidia-ctk", "nvidia-modprobe", "nvidia-smi", "p2pBandwidthLatencyTest", "ps", "rdma", "setpci",
-    "sh", "sysctl", "systemctl", "tail", "tunecheck", "update-grub", "update-initramfs"}
+    "sh", "sysctl", "systemctl", "systemd-detect-virt", "tail", "tunecheck", "update-grub", "update-initramfs"}
 #: A program with an argument, as it stands in a sentence.
 COMMAND = re.compile(rf"(?<![\w/.-])(?:sudo )?(?:{'|'.join(sorted(PROGRAMS | {'apt', 'apt-get'}))})"
                      r"(?: -{1,2}[\w-]+| (?:status|show|topo|explain|p2p|preflight|record|generate)\b)")

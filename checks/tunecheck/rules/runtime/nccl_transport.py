@@ -34,6 +34,11 @@ CODES = {
     "log-in-part": "NCCL's log is not whole: some channels are not in it.",
 }
 _SEE = "see `nvidia-smi topo -p2p r` and `nvidia-smi topo -m`"
+_THEN = "; then run `sudo tunecheck allreduce`"
+_LETTER_FAR = Remedy.typed(
+    f"{_SEE}: pairs that are PHB, NODE or SYS take NCCL_P2P_LEVEL=SYS where the letter is OK{_THEN}")
+_LETTER_NEAR = Remedy.typed(
+    f"{_SEE}: every pair is below a switch, where NCCL copies directly as soon as the letter is OK{_THEN}")
 _SHOWN = 6
 _WARNINGS = 3
 #: kind -> (what is so, what to do)
@@ -142,9 +147,7 @@ def _of_nccl(case: Case, log: Nccl) -> Remedy:
     if log.apart:
         return Remedy.typed(f"NCCL says that peer access is off between some of them: {_SEE}; in a container, whether "
                             "/dev/shm and --ipc=host are given and all GPUs are in one container")
-    more = ": pairs that are PHB, NODE or SYS take NCCL_P2P_LEVEL=SYS where the letter is OK" if far else \
-        ": every pair is below a switch, where NCCL copies directly as soon as the letter is OK"
-    return Remedy.typed(f"{_SEE}{more}; then run `sudo tunecheck allreduce`")
+    return _LETTER_FAR if far else _LETTER_NEAR
 
 
 def _far(case: Case) -> bool:
