@@ -12,9 +12,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lab import access, image, layouts, needs, paths, process, qemu, qmp, uefi
+from lab import access, image, layouts, needs, paths, photo, process, qemu, qmp, uefi
 from lab.errors import LabError
-from lab.matrix import photo
 from lab.progress import progress
 
 STATE, CONSOLE, DISK = "machine.json", "console.log", photo.DISK

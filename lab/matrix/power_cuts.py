@@ -2,8 +2,8 @@
 itself on a configuration that was proven before, and the next play goes on to its end.
 
 One play provisions a box that was never provisioned. At each point the machine stands still for a moment, and its disk
-and the firmware's variables are copied (photo.py): that is what a cut there leaves, for what the kernel had not written
-yet is lost. Then the box starts from each copy in turn. The file systems are those that survive a cut (ext4
+and the firmware's variables are copied (lab/photo.py): that is what a cut there leaves, for what the kernel had not
+written yet is lost. Then the box starts from each copy in turn. The file systems are those that survive a cut (ext4
 with its journal, btrfs), and the firmware's own partition, which is FAT everywhere."""
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from tests.lab.box import until
 
-from . import photo
+from lab import photo
+
 from .seen import SECONDS, Bench, MissedError, Play, configuration
 
 __all__ = ["MARK", "PHASES", "Phase", "Point", "goes_on", "play_cuts", "returns", "take"]

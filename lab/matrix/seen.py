@@ -15,7 +15,8 @@ from tests.lab import grub_cell
 from tests.lab.box import Box, end_tree, until
 from tests.lab.headings import Headings
 
-from . import photo
+from lab import photo
+
 from .cells import Cell
 
 __all__ = ["Bench", "MissedError", "Play", "configuration", "sentence", "stamp"]

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lab.apt_repo import Package, Repository
+from lab.packages.apt_repo import Package, Repository
 
 ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("python3-minimal", "dkms", "gcc", "make", "linux-image-amd64", "linux-headers-amd64",

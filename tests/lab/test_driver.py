@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.apt_repo import Repository
+from lab.packages import standin_packages as standins
+from lab.packages.apt_repo import Repository
 from tests.lab.box import Box, CompletedRun
 from tests.lab.conftest import MakeBox
 
 from lab import access
-from lab import standin_packages as standins
 
 # Builds take minutes without KVM; test_driver_packages.py sees the same code natively, without the reboots.
 pytestmark = pytest.mark.long

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab.apt_repo import Package, Repository
+from lab.packages import standin_packages
+from lab.packages.apt_repo import Package, Repository
 from tests.lab.driver_box import ROOT, DriverBox, make_tree
 
-from lab import needs, standin_packages
+from lab import needs
 
 OLD, NEW = "595.71.05", "600.10.01"
 MakeBox = Callable[..., DriverBox]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.apt_repo import Repository
+from lab.packages.apt_repo import Repository
 from tests.lab.conftest import MakeBox
 from tests.lab.driver_box import DriverBox
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.apt_repo import Repository
+from lab.packages import standin_packages as standins
+from lab.packages.apt_repo import Repository
 from tests.lab import grub_cell as cell
 from tests.lab.box import Box
 from tests.lab.conftest import MakeBox
 
 from lab import access
-from lab import standin_packages as standins
 
 DRIVER = "595.58.03"
 MIRROR = "/srv/mirror"

@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lab.apt_repo import Link, Package, Repository, build
+from lab.packages import standin_packages
+from lab.packages.apt_repo import Link, Package, Repository, build
 
-from lab import needs, standin_packages
+from lab import needs
 from tunecheck.parsers.packages.driver_packages import FAMILIES, TOOLKIT
 
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab.matrix import photo
 from tests.lab.box import until
 
-from lab import qmp, uefi
+from lab import photo, qmp, uefi
 
 
 @pytest.fixture

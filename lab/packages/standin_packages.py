@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from lab import standin_gpus
-from lab.apt_repo import Link, Package
 from lab.errors import LabError
+from lab.packages.apt_repo import Link, Package
 
 _HERE = standin_gpus.STANDINS
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
