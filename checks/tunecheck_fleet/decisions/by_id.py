@@ -88,15 +88,16 @@ def finding_of(report: FleetReport, name: str, decisions: Iterable[Decision] = (
                          f"back: {own_command('approve --end {id}', id=approved.id)}", Misuse.ALREADY)
     whole = whole_id(name, {cause.id for cause in report.causes})
     if settled := [cause for cause in report.causes if cause.id == whole]:
-        # On other hosts the same thing may be waived apart.
-        alike = [cause for cause in report.causes if cause.waived and _same(cause, settled[0])]
-        raise UsageError(f"{whole}: in audit #{report.audit.id} {_settled([*settled, *alike])}", Misuse.OVER)
+        if settled[0].waived:       # the same thing may be waived on other hosts by another waiver
+            settled = [cause for cause in report.causes if cause.waived and _same(cause, settled[0])]
+        raise UsageError(f"{whole}: in audit #{report.audit.id} {_settled(settled)}", Misuse.OVER)
     meant = did_you_mean(nearest(name, there, 3)) or f"`{own_command('fleet')}` shows them with their ids"
     raise UsageError(f"audit #{report.audit.id} has no open finding {name[:40]!r}; {meant}", Misuse.NO_SUCH)
 
 
 def _same(one: Cause, other: Cause) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in ("authority", "fact", "subject", "code", "value"))
+    return (one.authority, one.fact, one.subject, one.code, one.value) == (
+        other.authority, other.fact, other.subject, other.code, other.value)
 
 
 def _settled(causes: Sequence[Cause]) -> str:

@@ -75,7 +75,7 @@ def terminal(report: FleetReport, style: Style, verbose: bool = False, now: floa
 def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose: bool, now: float,
           rest: int = 0, changes: bool = False, one_step: bool = False, quiet: bool = False) -> list[str]:
     """``rest``: in few lines, with so many of what is not drift; 0: as long as it is. ``one_step``: the next step is
-    the first alone; so it is in few lines. ``quiet``: what stands is one line."""
+    the first alone; so it is in few lines. ``quiet``: several causes that stand are one line."""
     audit, tight = report.audit, rest > 0
     one = short if tight else entry
     lines = entry("", [f"tunecheck audit #{audit.id}, {clock(audit.started)} ({ago(audit.started, now)}), {audit.scope}"
@@ -88,6 +88,8 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
         kinds.setdefault(kind(each.lead), []).append(each)
     # Every number is of what happened, also where -v shows each fact of it below: two runs over one audit say the same.
     lines += ["", *entry("", [f"CAUSES  {summary(entries(report.causes))}"], style)]
+    stand = len(kinds.get("standing", []))
+    one_line = stand > 0 if changes else quiet and stand > 1
     splits, rest, before = rest or _SPLITS, rest or _ENTRIES, ""
     for part, section, most, word in (
             *(("news" if word in _NEWS else "open", _older(kinds.get(word, []), style) if changes and word == "known"
@@ -96,8 +98,7 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
             ("rest", [_split(each, style, verbose, one) for each in report.splits], splits, ""),
             ("rest", list(incomplete(report, style, verbose, tight, known=False)), _ENTRIES, ""),
             ("rest", list(incomplete(report, style, verbose, tight, known=True)), rest, ""),
-            *(("rest", _quiet(kinds[word], style) if word == "standing" and len(kinds.get(word, ())) > (
-                0 if changes else 1 if quiet else _ENTRIES)
+            *(("rest", _quiet(kinds[word], style) if word == "standing" and one_line
                else _causes(kinds.get(word, []), style, verbose, now, tight), rest, word) for word in NOT_DRIFT),
             # What a note comes to stands at its end, so it is never cut.
             ("rest", [entry("NOTE", [note], style) for note in sorted(
