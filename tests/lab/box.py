@@ -153,6 +153,14 @@ class Box:
         """Return the words of the running kernel's command line."""
         return self.ssh("cat /proc/cmdline").split()
 
+    def armed(self) -> bool:
+        """Tell whether GRUB is to boot the trial once.
+
+        The file itself is read: GRUB truncates it and then writes it, and in between `grub-editenv list` ends with an
+        error ("cannot read ... No such file or directory").
+        """
+        return "next_entry=tunecheck-trial" in self.ssh("cat /boot/grub/grubenv")
+
     def line(self) -> str:
         """Return the command line of the boot that answers, "" where none does."""
         if not self.machine.answers():

@@ -31,21 +31,17 @@ def receipt(box: Box) -> dict[str, Any]:
     return json.loads(box.ssh("cat /var/lib/tunecheck/receipt.json"))  # type: ignore[no-any-return]
 
 
-def armed(box: Box) -> bool:
-    return "next_entry=tunecheck-trial" in box.ssh("grub-editenv list")
-
-
 def test_ctrl_c_between_staging_and_reboot(lab: Box) -> None:
     with lab.popen(playbook=PLAY, start_new_session=True) as play:
         try:
-            until(lambda: armed(lab) or play.poll() is not None, "the play never staged the trial")
+            until(lambda: lab.armed() or play.poll() is not None, "the play never staged the trial")
             assert play.poll() is None
             os.killpg(play.pid, signal.SIGINT)
             text, _ = play.communicate(timeout=60)
         finally:
             end_tree(play.pid)
         assert play.returncode != 0, text
-    assert lab.boots() == 1 and armed(lab)
+    assert lab.boots() == 1 and lab.armed()
     assert "process" in lab.ssh("cat /var/lib/tunecheck/provision.lock"), "the interrupted play could not unlock"
 
 
@@ -61,7 +57,7 @@ def test_a_busy_box_is_not_rebooted(lab: Box) -> None:
     assert lab.ssh(written) == before
     assert "Nothing was written: this box would have to reboot" in run.stdout, run
     assert run.rc != 0 and "it is in use: sleep (pid" in run.stdout, run
-    assert lab.boots() == 1 and armed(lab)
+    assert lab.boots() == 1 and lab.armed()
 
 
 def test_a_control_node_that_dies_during_the_reboot(lab: Box) -> None:
@@ -100,7 +96,7 @@ def test_a_trial_that_comes_up_with_acs_on_is_not_committed(lab: Box) -> None:
     assert "state: reverted" in run.stdout and "Console:" in run.stdout
     assert lab.boots() == 3 and receipt(lab)["state"] == "reverted"
     assert "tunecheck_lab.x=1" in lab.ssh("cat /proc/cmdline"), "it still runs the trial"
-    assert lab.ssh("cat /boot/grub/grub.cfg") == default and not armed(lab)
+    assert lab.ssh("cat /boot/grub/grub.cfg") == default and not lab.armed()
 
 
 def test_the_next_boot_is_the_old_entry(lab: Box) -> None:
@@ -124,7 +120,7 @@ def test_a_panic_returns_to_the_old_entry_by_itself(lab: Box) -> None:
     assert lab.boots() == 6, "the trial and the way back"
     assert "nonexistent" not in lab.ssh("cat /proc/cmdline")
     assert receipt(lab)["state"] == "reverted"
-    assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)
+    assert lab.ssh("cat /boot/grub/grub.cfg") == before and not lab.armed()
 
 
 def test_a_trial_without_sshd_returns_by_itself(lab: Box) -> None:
@@ -138,6 +134,6 @@ def test_a_trial_without_sshd_returns_by_itself(lab: Box) -> None:
     assert lab.boots() == 8, "the trial and the way back"
     assert "systemd.mask" not in lab.ssh("cat /proc/cmdline")
     assert receipt(lab)["state"] == "reverted" and "by itself" in receipt(lab)["history"][-1]["note"]
-    assert lab.ssh("cat /boot/grub/grub.cfg") == before and not armed(lab)
+    assert lab.ssh("cat /boot/grub/grub.cfg") == before and not lab.armed()
     found = json.loads(lab.ssh("tunecheck host --json", check=False))["findings"]
     assert [each["code"] for each in found if each["id"] == "trial-boot"] == ["not-confirmed"]
