@@ -25,6 +25,7 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
     volatile facts."""
     rows, settled = [], set()
     elsewhere = usual(vote_of, options.share)
+    hosts = {host.host: host for host in view.hosts if host.unknown}
     for outlier in view.outliers:
         vote = vote_of.get((outlier.group, outlier.hardware, outlier.fact))
         if vote is None or vote.share < options.share or (outlier.host, outlier.fact) in not_of \
@@ -43,6 +44,7 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
             text=f"the others moved since #{view.previous.id}, this did not"
             if vote.moved and not move and view.previous is not None else "",
             same=canon(outlier.value),
+            unread=hosts[outlier.host].unread(outlier.fact) if outlier.host in hosts else "",
             rollout=move is not None and (outlier.group, outlier.fact, canon(outlier.value)) in rolled))
         if not (move is not None and view.returned(outlier.host, outlier.fact)
                 and (outlier.host, outlier.fact) in view.baselines):    # what it had in between is over

@@ -13,7 +13,7 @@ from ..fleet_report import Since
 from .authority import judged
 from .moves import Net
 from .rows import Row
-from .view import Host, Move, View, canon
+from .view import Move, View, canon
 from .votes import Vote
 
 __all__ = ["previous"]
@@ -66,18 +66,10 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     rows = [row._replace(expected=_AS_OTHERS, fix="none") if (row.host, row.fact) in joined and row.state != "resolved"
             else row for row in rows]
     rows = [row._replace(unread=why) if row.state != "resolved" and row.host in hosts and (
-        why := _unread(hosts[row.host], row.fact)) else row for row in rows]
+        why := hosts[row.host].unread(row.fact)) else row for row in rows]
     return [row._replace(severity="low", text="; ".join(filter(None, (
         row.text, f"{unsaid[row.host, row.fact]} was open before this change, and is still")))
     ) if (row.host, row.fact) in unsaid else row for row in rows]
-
-
-def _unread(host: Host, fact: str) -> str:
-    """Why the value is the one last known, where the host answered and could not tell it; "": it told it."""
-    if not host.unknown or not host.answered or fact in host.reported:
-        return ""
-    return next((why for name, why in host.unknown.items() if fact == name or (
-        name.endswith(".") and fact.startswith(name))), "")
 
 
 def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote], not_of: Collection[tuple[str, str]],

@@ -1,5 +1,5 @@
-"""Silent hosts count as they were last heard: who says nothing any more has not mended anything, and has not changed
-what most of the others have.
+"""Silent hosts count as they were last heard, and a host that cannot read a fact any more as it read it last: who says
+nothing has not mended anything, and has not changed what most of the others have.
 
 That holds only where most had theirs already then: that the others moved since is no difference that was seen, and
 nobody knows whether the silent host moved with them."""
@@ -24,18 +24,20 @@ __all__ = ["without_left"]
 def without_left(store: Store, hosts: Iterable[Host], census: list[CensusRow], outliers: list[Outlier],
                  audit: AuditHead, options: JudgeOptions) -> tuple[list[CensusRow], list[Outlier]]:
     """The census and the outliers, without the silent hosts in those facts in which the others left them."""
-    last = {host.host: host.last_ok for host in hosts if not host.answered and host.last_ok is not None}
-    silent: dict[tuple[str, str, str], list[Outlier]] = defaultdict(list)
-    for row in outliers if last else ():
-        if row.host in last:
-            silent[row.group, row.hardware, row.fact].append(row)
+    heard = {host.host: host.last_ok for host in hosts if not host.answered and host.last_ok is not None}
+    silent: dict[tuple[str, str, str], list[tuple[Outlier, int]]] = defaultdict(list)
+    for row in outliers:
+        last = row.told or heard.get(row.host)
+        if last is not None:
+            silent[row.group, row.hardware, row.fact].append((row, last))
     left: Counter[tuple[str, str, str, str]] = Counter()
     gone = set()
     for key, rows in silent.items():
-        share = options.share if rows[0].count >= options.share * rows[0].total else SPLIT
-        changes = store.changes(min(last[row.host] for row in rows), audit.id, {key[2]})
-        for row in rows:
-            moved = {change.host for change in changes if change.since.seen > last[row.host]
+        one = rows[0][0]
+        share = options.share if one.count >= options.share * one.total else SPLIT
+        changes = store.changes(min(last for _, last in rows), audit.id, {key[2]})
+        for row, last in rows:
+            moved = {change.host for change in changes if change.since.seen > last
                      and change.group == row.group and canon(change.value) == canon(row.majority)}
             if row.count - len(moved) < share * row.total:
                 left[(*key, canon(row.value))] += 1

@@ -76,6 +76,13 @@ class Host(NamedTuple):
         """Whether it ever answered: of one that is silent now, what it told last stands."""
         return self.answered or self.last_ok is not None
 
+    def unread(self, fact: str) -> str:
+        """Why the value is the one last known, where the host answered and could not tell it; "": it told it."""
+        if not self.unknown or not self.answered or fact in self.reported:
+            return ""
+        return next((why for name, why in self.unknown.items() if fact == name or (
+            name.endswith(".") and fact.startswith(name))), "")
+
 
 @dataclass(frozen=True)
 class Move:

@@ -54,12 +54,14 @@ class Tally:
 
 @dataclass
 class Fleet:
-    """As of one audit: the hosts that count, the cohort of each, and the numbers of the facts that it does not know.
+    """As of one audit: the hosts that count, the cohort of each, the numbers of the facts that it never told
+    (``unknown``), and of those that it does not know now when it told them last.
     ``spans`` reads every span of these facts."""
 
     members: dict[int, tuple[str, Cohort]]
     sizes: Counter[Cohort]
     unknown: dict[int, frozenset[int]]
+    told: dict[int, dict[int, int]]
     tallies: dict[tuple[Cohort, int], Tally]
     names: dict[int, str]
     values: dict[int | None, Any]
@@ -92,10 +94,11 @@ def few(connection: Connection, number: int, members: Collection[int],
 
 
 def _heard(store: OpenHistory, connection: Connection, number: int) -> Fleet:
-    """Of the hosts that answered."""
+    """Of the hosts that answered, and what they know now."""
     members = members_of(store, connection, number)
-    return _fleet(store, connection, number, members._replace(of=members.heard, silent=frozenset(), unknown={
-        host_id: facts for host_id, facts in members.unknown.items() if host_id not in members.silent}))
+    return _fleet(store, connection, number, members._replace(
+        of=members.heard, told={}, silent=frozenset(), unknown={
+            host_id: facts for host_id, facts in members.unknown.items() if host_id not in members.silent}))
 
 
 def _counted(store: OpenHistory, connection: Connection, members: Members, rows: Iterator[Sequence[Held]],
@@ -104,15 +107,15 @@ def _counted(store: OpenHistory, connection: Connection, members: Members, rows:
     tallies = _tallies(rows, members)
     values = store.interned.decoded(connection, {value for tally in tallies.values() for value in tally.counts})
     null = next((number for number, value in values.items() if number is not None and value is None), ABSENT)
-    fleet = Fleet(members.of, Counter(cohort for _, cohort in members.of.values()), members.unknown, tallies, names,
-                  values, null, spans)
+    fleet = Fleet(members.of, Counter(cohort for _, cohort in members.of.values()), members.never_known, members.told,
+                  tallies, names, values, null, spans)
     _absences(fleet)
     return fleet
 
 
 def _tallies(parts: Iterator[Sequence[Held]], members: Members) -> dict[tuple[Cohort, int], Tally]:
     """A million spans pass through here."""
-    unknown, silent = members.unknown, members.silent
+    unknown, silent = members.never_known, members.silent
     cohorts = list(dict.fromkeys(cohort for _, cohort in members.of.values()))
     number_of = {cohort: number for number, cohort in enumerate(cohorts)}
     of_host = {host_id: number_of[cohort] for host_id, (_, cohort) in members.of.items()}
@@ -226,7 +229,8 @@ def _outliers(fleet: Fleet, when: dict[int, float], share: float, at_least: int)
                 moments[begun, after] = since(when, begun, after)
             found.append(Outlier(
                 fleet.members[host_id][0], *cohort, fleet.names[fact_id], fleet.values[value],
-                fleet.values[majority], count, total, None if begun is None else moments[begun, after]))
+                fleet.values[majority], count, total, None if begun is None else moments[begun, after],
+                fleet.told.get(host_id, {}).get(fact_id)))
     found.sort(key=attrgetter("group", "hardware", "fact", "host"))
     return found
 

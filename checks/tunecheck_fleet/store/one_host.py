@@ -28,6 +28,7 @@ __all__ = ["OneHost"]
 
 #: Hosts that are read before a look whether that was enough.
 _STEP = 100
+_NONE: frozenset[int] = frozenset()
 #: A host's findings are kept up to so many: of one with as many not each problem has one.
 _MOST = 2_000
 #: Of every host only little is read, once: SQLite need not keep it (KiB).
@@ -47,6 +48,7 @@ class OneHost:
                 connection.exec_driver_sql(f"PRAGMA cache_size=-{_CACHE_KIB}")
             self.counted = members_of(store, connection, number)
             self.members, self._unknown = self.counted.heard, self.counted.unknown
+            self._never = self.counted.never_known
             self._null = store.interned.null(connection)
             self.facts = dict(store.interned.facts(connection))
         self._numbers: dict[str, int] = {}
@@ -73,7 +75,7 @@ class OneHost:
             number for number, (_, cohort) in self.counted.of.items() if cohort == self.members[self._own][1]]
         if self._own is None or len(peers) < at_least:
             return set()
-        left = {number for number, name in self.facts.items() if votes(name)} - self._of(self._own)
+        left = {number for number, name in self.facts.items() if votes(name)} - self._never.get(self._own, _NONE)
         counts: dict[int, Counter[int]] = defaultdict(Counter)
         unknown: Counter[int] = Counter()
         read = 0
@@ -87,7 +89,7 @@ class OneHost:
                 for row in self._spans(connection, part, left):
                     counts[row[4]][self._value(row)] += 1
                 for number in part:
-                    unknown.update(self._of(number))
+                    unknown.update(self._never.get(number, ()))
                 read += len(part)
                 left = {fact for fact in left if alike(fact, mine.get(fact, ABSENT)) <= (1 - share) * len(peers) + 1e-6}
                 if not left:
@@ -101,7 +103,7 @@ class OneHost:
         return found
 
     def told(self, names: Collection[str]) -> set[str]:
-        """Those of the facts that any host which answered tells, and does not call unknown."""
+        """Those of the facts that any host which answered tells, or told while it knew them."""
         left = {number for number, name in self.facts.items() if name in names}
         found: set[int] = set()
         with self._store.db.read() as connection:
@@ -113,7 +115,7 @@ class OneHost:
         return {self.facts[number] for number in found}
 
     def pairs(self) -> set[tuple[str, str]]:
-        """(group, fact) of all that the hosts which answered tell. One host of a group tells nearly all of it."""
+        """(group, fact) of all that the hosts which answered told last. One host of a group tells nearly all of it."""
         groups: dict[str, list[int]] = defaultdict(list)
         for number, (_, (group, _)) in self.members.items():
             groups[group].append(number)
@@ -190,16 +192,12 @@ class OneHost:
             self._numbers = {called: number for number, (called, _) in self.counted.of.items()}
             self._names = {called: number for number, called in self.facts.items()}
         number = self._numbers.get(name)
-        return number is not None and self._names[fact] not in self._of(number)
+        return number is not None and self._names[fact] not in self._unknown.get(number, _NONE)
 
     def _spans(self, connection: Connection, hosts: Collection[int], facts: Collection[int]) -> Iterator[Held]:
-        """Of these facts, as far as the hosts know them."""
+        """Of these facts, as the hosts told them last."""
         for part in few(connection, self._number, hosts, facts):
-            yield from (row for row in part if row[4] not in self._of(row[0]))
-
-    def _of(self, number: int) -> frozenset[int]:
-        """What the host does not know."""
-        return self._unknown.get(number, frozenset())
+            yield from (row for row in part if row[4] not in self._never.get(row[0], _NONE))
 
     def _value(self, row: Held) -> int:
         return ABSENT if row[1] == self._null else int(row[1])

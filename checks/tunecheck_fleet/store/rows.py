@@ -142,7 +142,8 @@ class CensusRow(NamedTuple):
 
 
 class Outlier(NamedTuple):
-    """A host whose value differs from ``count`` of the ``total`` hosts of its group and hardware."""
+    """A host whose value differs from ``count`` of the ``total`` hosts of its group and hardware. ``told``: the audit
+    that it told the fact in last, where it answered, or was heard last, and did not know it."""
 
     host: str
     group: str
@@ -153,6 +154,7 @@ class Outlier(NamedTuple):
     count: int  # type: ignore[assignment]
     total: int
     since: Since | None
+    told: int | None = None
 
 
 @dataclass(frozen=True)

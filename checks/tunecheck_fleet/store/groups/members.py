@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, func, select
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from .. import audits
 from ..audit_queries import ANSWERED, earlier_names, last_answers, there
 from ..schema import host, snap
-from ..spans import families
+from .last_told import last_told, unknown_of
 from .peers import peers
 
 if TYPE_CHECKING:
@@ -22,27 +22,14 @@ __all__ = ["Cohort", "Members", "classes", "members_of"]
 Cohort = tuple[str, str]
 
 
-class Unknown(NamedTuple):
-    """What a host does not know, as spans.covered has it: facts by their ``names`` or ``families``, but not those that
-    it ``reported`` all the same."""
-
-    names: frozenset[str]
-    families: tuple[str, ...]
-    reported: frozenset[str]
-
-    def of(self, facts: Mapping[int, str]) -> frozenset[int]:
-        """The numbers of those of the facts."""
-        return frozenset(number for number, name in facts.items() if name not in self.reported and (
-            name in self.names or name.startswith(self.families)))
-
-
 class Members(NamedTuple):
     """The hosts of an audit by number. ``of``: every host that answered, and every silent one as it was last heard,
-    with its name and its cohort. ``unknown``: what those that answered in part do not know. ``silent``: which of them
-    did not answer."""
+    with its name and its cohort. ``unknown``: what those that answered in part do not know. ``told``: of these facts,
+    the last audit in which the host knew them. ``silent``: which of them did not answer."""
 
     of: dict[int, tuple[str, Cohort]]
     unknown: dict[int, frozenset[int]]
+    told: dict[int, dict[int, int]]
     silent: frozenset[int]
 
     @property
@@ -50,6 +37,12 @@ class Members(NamedTuple):
         """Those of ``of`` that answered."""
         return {number: member for number, member in self.of.items() if number not in self.silent} if self.silent \
             else self.of
+
+    @property
+    def never_known(self) -> dict[int, frozenset[int]]:
+        """What the hosts do not know, and never told."""
+        return {number: facts.difference(self.told.get(number, ())) for number, facts in self.unknown.items()} \
+            if self.told else self.unknown
 
     @property
     def classes(self) -> dict[str, str]:
@@ -90,12 +83,12 @@ def members_of(store: OpenHistory, connection: Connection, number: int, also: Co
     for host_id, name, about in rows:
         cohort = (groups.get(host_id, now[about][0]), classes[host_id])
         members[host_id] = (called.get(host_id, name), cohorts.setdefault(cohort, cohort))
-        if names := abouts[about]["unknown"]:
+        if abouts[about]["unknown"]:
             if about not in same:
-                reported = frozenset(abouts[about].get("told", ()))
-                same[about] = Unknown(frozenset(names), families(names), reported).of(facts)
+                same[about] = unknown_of(abouts[about]).of(facts)
             unknown[host_id] = same[about]
-    return Members(members, unknown, frozenset(quiet).intersection(members))
+    return Members(members, unknown, last_told(store, connection, number, unknown) if unknown else {},
+                   frozenset(quiet).intersection(members))
 
 
 def classes(store: OpenHistory, audit_id: int | None) -> dict[str, str]:
