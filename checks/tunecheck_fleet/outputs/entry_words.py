@@ -173,7 +173,7 @@ def more(finding: Entry, listed: bool = False) -> str:
         named = _checks(finding)
     fail = sum(each.outcome == "fail" for each in finding.more)
     failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
-    names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
+    names = f" ({failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
     return f"{count}{names}{'' if few else ' (-v lists them)'}"
 
 
