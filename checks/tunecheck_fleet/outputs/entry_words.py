@@ -238,6 +238,14 @@ def rest_of(finding: Entry) -> str:
             f"{'is' if len(whole.more) == 1 else 'are'} not covered")
 
 
+def not_approved(finding: Entry) -> str:
+    """What stays open of an entry whose values are approved: what its checks ask for; "" where that is nothing."""
+    left = [each for each in finding.more if each.outcome and each.counts]
+    names = some([*dict.fromkeys(f"{titled(each)} ({each.id})" for each in left)], FEW, ", ")
+    return f"{names} {'stays' if len(left) == 1 else 'stay'} open: what a check asks for cannot be approved" \
+        if left else ""
+
+
 def needs(finding: Entry) -> str:
     """What it takes to put the value back, or what the fix of a check's finding takes; "" where it takes nothing.
     What changed is so already: a reader must not take it for a change that waits for a reboot."""
