@@ -16,7 +16,7 @@ from ...model.finding import Place, Remedy
 from ...util.at_first_use import regex
 from ..codes import OK
 from ..context import Case
-from .peer_access import OWN_REFUSES, declared
+from ..nvidia.peer_access import OWN_REFUSES, declared
 
 __all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "TABLES", "UNDECLARED", "after_the_model", "asks_for_a_place",
            "code_of", "explained", "letter_meaning", "outcome_of", "tell_which", "unused"]
