@@ -103,9 +103,9 @@ def _with_gain(case: Case, found: Finding, gain: NoGain | None) -> Finding:
     if gain is None or found.outcome == "pass" or found.code == UNREAD:
         return found
     found = replace(found, text=f"{found.text}; {gain.told}")
-    if case.frozen is None:
-        return replace(found, code=gain.code, expected="", remedy=gain.fix)
-    return replace(found, remedy=gain.fix or found.remedy) if found.code != TRIAL_OPEN else found
+    if gain.fix is None or found.code == TRIAL_OPEN:
+        return found
+    return replace(found, code=found.code if case.frozen else gain.code, expected="", remedy=gain.fix)
 
 
 def _judge(case: Case, ports: list[str]) -> Finding:

@@ -150,10 +150,10 @@ def _fix(case: Case, wanted: str, mode: str) -> Remedy:
 
 def _translated(case: Case, mode: str) -> Remedy:
     """Return how to boot with an IOMMU that translates: no word declares that, so what says otherwise goes."""
-    by = _words(case, _NO_GROUP if mode == "off" else _PASSES)
-    if by:
-        spec = case.spec
-        kept = tuple(word for word in spec.kernel.cmdline if not set(split(word)) & set(by))
+    unwanted, spec = _NO_GROUP | _PASSES, case.spec
+    by = _words(case, unwanted)
+    kept = tuple(word for word in spec.kernel.cmdline if not set(split(word)) & unwanted)
+    if by or kept != spec.kernel.cmdline:
         return declared_line(case, replace(spec, kernel=replace(spec.kernel, cmdline=kept)), by)
     if mode == "off":
         return Remedy(_BIOS, (), True, Place.FIRMWARE)

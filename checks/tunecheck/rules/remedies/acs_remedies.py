@@ -51,10 +51,12 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
         return _no_second_boot(case, runs or [EVERY_PORT], by_play)
     old, kept = replaced(case) if EVERY_PORT in words else ([], [])
     # By hand the same words go as before the play: what contradicts the line as it will be.
-    declared = declared_tokens(after) if by_play else ("iommu=pt",) if off else ()
+    option = [EVERY_PORT] if between and case.frozen else []
+    declared = [*declared_tokens(after), *option] if by_play else ["iommu=pt"] if off else []
     rivals, rest = boot_remedies.holding(case, boot_remedies.against(case, declared))
     away = list(dict.fromkeys([*off, *rivals, *old]))
     # Words of one token of the line are one token again.
+    rest = [word for word in rest if word not in off and word not in words]
     words = merge([*kept, *rest, *words]) if kept or rest else words
     if not words:
         by_hand = replace(boot_remedies.remove(case, away), ansible_tags=("acs",))
@@ -63,7 +65,7 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     if case.frozen is None or not by_play:
         return by_hand
     tags = "acs,cmdline" if off or lacking else "acs"
-    return case.play(tags if between else "cmdline", True, before_the_play(case, after, off, old), by_hand)
+    return case.play(tags if between else "cmdline", True, before_the_play(case, after, off, old, option), by_hand)
 
 
 def _has_ports(case: Case) -> bool:
@@ -123,22 +125,24 @@ def line_fix(case: Case) -> Remedy:
 def declared_line(case: Case, after: Spec, unwanted: Sequence[str] = ()) -> Remedy:
     """Return how the command line gets what this specification declares and that it lacks, in place of what contradicts
     it and of the words ``unwanted``, in one edit by hand or by play."""
-    away, rest = boot_remedies.holding(case, [*boot_remedies.rivals(case, after), *unwanted])
+    away, rest = boot_remedies.holding(case, [*boot_remedies.against(case, declared_tokens(after)), *unwanted])
     put = boot_remedies.lacking(case, after)
     put = merge([*rest, *put]) if rest else put
     by_hand = boot_remedies.add(case, put, away) if put else boot_remedies.remove(case, away) if away else None
     return case.play("cmdline", True, before_the_play(case, after, unwanted), by_hand)
 
 
-def before_the_play(case: Case, after: Spec | None = None, off: Sequence[str] = (), old: Sequence[str] = ()
-                    ) -> tuple[str | Command, ...]:
+def before_the_play(case: Case, after: Spec | None = None, off: Sequence[str] = (), old: Sequence[str] = (),
+                    option: Sequence[str] = ()) -> tuple[str | Command, ...]:
     """Return what to change so that the play boots without the words ``off``, the ACS options ``old`` that another one
     replaces, and any that contradicts what is declared: what the specification asks for in the inventory, what somebody
     else wrote by hand, as no play removes that. Every check gives a box the same instruction. ``after``: the
-    specification as the inventory then has it."""
+    specification as the inventory then has it; ``option``: what the play puts there beside it."""
     spec = case.spec
     after = after or spec
-    rivals = boot_remedies.rivals(case, after)
+    replaced_words = {word for token in old for word in split(token)}
+    rivals = [word for word in boot_remedies.against(case, [*declared_tokens(after), *option])
+              if word not in replaced_words]
     words = [*rivals, *(word for word in (*off, *old) if not set(split(word)) & set(rivals))]
     ours = [word for word in spec.kernel.cmdline if word not in after.kernel.cmdline]
     others = [word for word in words if not boot_remedies.is_the_plays(case, word)]

@@ -16,7 +16,7 @@ from ..context import Case
 from .loader_edit import place, sources, taken
 
 __all__ = ["add", "against", "commit", "holding", "is_the_plays", "keep", "lacking", "leave", "leave_unset", "remove",
-           "rivals", "runs", "taken_off", "without_effect", "written"]
+           "runs", "taken_off", "without_effect", "written"]
 
 
 def lacking(case: Case, spec: Spec | None = None) -> list[str]:
@@ -31,14 +31,8 @@ def lacking(case: Case, spec: Spec | None = None) -> list[str]:
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
 
 
-def rivals(case: Case, spec: Spec | None = None) -> list[str]:
-    """Return the running words that contradict declared parameters. All of them are one edit, and one reboot. ``spec``:
-    another one than the host's, which a fix asks for."""
-    return against(case, declared_tokens(spec or case.spec))
-
-
 def against(case: Case, declared: Sequence[str]) -> list[str]:
-    """Return the running words that contradict these tokens."""
+    """Return the running words that contradict these tokens. All of them are one edit, and one reboot."""
     running = case.host.kernel.cmdline.value if case.snapshot.host else None
     return list(dict.fromkeys(each.rival for each in conflicts(declared, running or ())))
 
@@ -48,7 +42,8 @@ def holding(case: Case, unwanted: Sequence[str]) -> tuple[list[str], list[str]]:
     in pci=nocrs,noaer leaves pci=noaer."""
     running = case.host.kernel.cmdline.value or () if case.snapshot.host else ()
     tokens = [token for token in dict.fromkeys(running) if set(split(token)) & set(unwanted)]
-    return tokens, [word for word in words(tokens) if word.startswith("pci=") and word not in unwanted]
+    rest = [word for token in tokens for word in split(token) if word not in unwanted]
+    return tokens, list(dict.fromkeys(rest))
 
 
 def is_the_plays(case: Case, word: str) -> bool:
