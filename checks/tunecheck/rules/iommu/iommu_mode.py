@@ -92,8 +92,9 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
         found = f"{described}{danger}, at {subject}; {asked}" if risky else f"{asked}; found {described} at {subject}"
-        return Finding(_ID, code, subject, outcome, "effective", found, kind,
-                       wish if risky and not (gain and gain.refused) else "", evidence)
+        vain = boot_remedies.without_effect(case, "iommu=pt", _LOG) if risky and not case.frozen else None
+        asks = risky and not vain and not (gain and gain.refused)
+        return Finding(_ID, code, subject, outcome, "effective", found, kind, wish if asks else "", evidence, vain)
     if wanted == mode:
         return Finding(_ID, "ok", subject, "pass", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
                        evidence)

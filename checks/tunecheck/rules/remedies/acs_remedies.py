@@ -11,6 +11,7 @@ from ...parsers.kernel.cmdline import merge
 from ...parsers.kernel.param_conflicts import clash, split
 from ...spec.frozen import Spec, declared_tokens
 from ..context import Case
+from ..running_words import against, runs
 from . import boot_remedies
 from .acs_line import EVERY_PORT, replaced, runs_without_effect
 from .iommu_remedies import switched_off
@@ -41,19 +42,19 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     between = needless is None and _has_ports(case)
     if not off and not between:
         return _ELSEWHERE if case.guest else needless or _LOOK
-    runs = runs_without_effect(case) if between else []
+    inert = runs_without_effect(case) if between else []
     after = _after(case, off, between)
     # What else the line lacks is the same edit and the same reboot.
     lacking = boot_remedies.lacking(case, after) if by_play else []
-    wanted = [*(["iommu=pt"] if off else []), *lacking, *([EVERY_PORT] if between and not runs else [])]
-    words = [word for word in dict.fromkeys(wanted) if not boot_remedies.runs(case, word)]
-    if not off and (runs or not words):
-        return _no_second_boot(case, runs or [EVERY_PORT], by_play)
+    wanted = [*(["iommu=pt"] if off else []), *lacking, *([EVERY_PORT] if between and not inert else [])]
+    words = [word for word in dict.fromkeys(wanted) if not runs(case, word)]
+    if not off and (inert or not words):
+        return _no_second_boot(case, inert or [EVERY_PORT], by_play)
     old, kept = replaced(case) if EVERY_PORT in words else ([], [])
     # By hand the same words go as before the play: what contradicts the line as it will be.
     option = [EVERY_PORT] if between and case.frozen else []
     declared = [*declared_tokens(after), *option] if by_play else ["iommu=pt"] if off else []
-    rivals, rest = boot_remedies.holding(case, boot_remedies.against(case, declared))
+    rivals, rest = boot_remedies.holding(case, against(case, declared))
     away = list(dict.fromkeys([*off, *rivals, *old]))
     # Words of one token of the line are one token again.
     rest = [word for word in rest if word not in off and word not in words]
@@ -61,7 +62,7 @@ def boot_fix(case: Case, by_play: bool = True) -> Remedy:
     if not words:
         by_hand = replace(boot_remedies.remove(case, away), ansible_tags=("acs",))
     else:
-        by_hand = _boot_with(case, words, away, between and not runs)
+        by_hand = _boot_with(case, words, away, between and not inert)
     if case.frozen is None or not by_play:
         return by_hand
     tags = "acs,cmdline" if off or lacking else "acs"
@@ -96,7 +97,7 @@ def _boot_with(case: Case, words: list[str], away: list[str], between: bool) -> 
                      needs_reboot=True)
 
 
-def _no_second_boot(case: Case, runs: list[str], by_play: bool) -> Remedy:
+def _no_second_boot(case: Case, inert: list[str], by_play: bool) -> Remedy:
     """Return what to do where the running command line has the ACS options already, and a port redirects all the same:
     the same words at the next boot would do the same."""
     by_hand = Remedy.of(*typed(
@@ -104,7 +105,7 @@ def _no_second_boot(case: Case, runs: list[str], by_play: bool) -> Remedy:
         "later: another boot with it changes nothing. `sudo dmesg` tells which: it has a line of each port on which it "
         "acted (\"Configured ACS to\", before Linux 6.11 \"disabled ACS redirect\"), and \"Can't parse\" where the "
         "kernel could not read it. Where such a line is there, look for what wrote the register after it: a script or "
-        "a unit with setpci, or the firmware at a port's reset", words=" ".join(runs)), ansible_tags=("acs",))
+        "a unit with setpci, or the firmware at a port's reset", words=" ".join(inert)), ansible_tags=("acs",))
     if case.frozen is None or not by_play:
         return by_hand
     unit = "" if case.spec.acs.at_boot_unit else "set box_spec.acs.at_boot_unit: true (it clears the bits after boot)"
@@ -125,7 +126,7 @@ def line_fix(case: Case) -> Remedy:
 def declared_line(case: Case, after: Spec, unwanted: Sequence[str] = ()) -> Remedy:
     """Return how the command line gets what this specification declares and that it lacks, in place of what contradicts
     it and of the words ``unwanted``, in one edit by hand or by play."""
-    away, rest = boot_remedies.holding(case, [*boot_remedies.against(case, declared_tokens(after)), *unwanted])
+    away, rest = boot_remedies.holding(case, [*against(case, declared_tokens(after)), *unwanted])
     put = boot_remedies.lacking(case, after)
     put = merge([*rest, *put]) if rest else put
     by_hand = boot_remedies.add(case, put, away) if put else boot_remedies.remove(case, away) if away else None
@@ -141,7 +142,7 @@ def before_the_play(case: Case, after: Spec | None = None, off: Sequence[str] = 
     spec = case.spec
     after = after or spec
     replaced_words = {word for token in old for word in split(token)}
-    rivals = [word for word in boot_remedies.against(case, [*declared_tokens(after), *option])
+    rivals = [word for word in against(case, [*declared_tokens(after), *option])
               if word not in replaced_words]
     words = [*rivals, *(word for word in (*off, *old) if not set(split(word)) & set(rivals))]
     ours = [word for word in spec.kernel.cmdline if word not in after.kernel.cmdline]

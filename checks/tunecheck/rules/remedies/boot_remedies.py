@@ -7,16 +7,17 @@ from dataclasses import replace
 
 from ...facts.kernel.boot import Loader
 from ...model.command import Command, host, run, typed
-from ...model.finding import Remedy
-from ...parsers.kernel.cmdline import acts, count, missing, words
+from ...model.finding import Place, Remedy
+from ...parsers.kernel.cmdline import count, missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
-from ...parsers.kernel.param_conflicts import conflicts, split
+from ...parsers.kernel.param_conflicts import split
 from ...spec.frozen import Spec, declared_tokens
 from ..context import Case
+from ..running_words import against, runs
 from .loader_edit import place, sources, taken
 
-__all__ = ["add", "against", "commit", "holding", "is_the_plays", "keep", "lacking", "leave", "leave_unset", "remove",
-           "runs", "taken_off", "without_effect", "written"]
+__all__ = ["add", "against", "commit", "holding", "is_the_plays", "keep", "lacking", "leave", "leave_unset",
+           "or_boot_with", "remove", "runs", "taken_off", "without_effect", "written"]
 
 
 def lacking(case: Case, spec: Spec | None = None) -> list[str]:
@@ -29,12 +30,6 @@ def lacking(case: Case, spec: Spec | None = None) -> list[str]:
     generated = None if case.trial or case.open_trial else case.host.boot.generated.value
     return [token for token in declared_tokens(spec or case.spec) if not set(words([token])) <= INEFFECTIVE.keys()
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
-
-
-def against(case: Case, declared: Sequence[str]) -> list[str]:
-    """Return the running words that contradict these tokens. All of them are one edit, and one reboot."""
-    running = case.host.kernel.cmdline.value if case.snapshot.host else None
-    return list(dict.fromkeys(each.rival for each in conflicts(declared, running or ())))
 
 
 def holding(case: Case, unwanted: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -55,16 +50,6 @@ def is_the_plays(case: Case, word: str) -> bool:
         count(word, case.host.kernel.cmdline.value or ()) <= count(word, configured)
 
 
-def runs(case: Case, word: str) -> bool:
-    """Whether the word acts on the running command line, and the next boot is not known to lack it: no remedy asks for
-    it again."""
-    running = case.host.kernel.cmdline.value if case.snapshot.host else None
-    if running is None or not acts(word, running):
-        return False
-    generated = None if case.trial or case.open_trial else case.host.boot.generated.value
-    return generated is None or not missing([word], generated)
-
-
 def without_effect(case: Case, word: str, look: str) -> Remedy | None:
     """Return the remedy for a word that runs already and whose effect is not there; None where it does not run.
     ``look``: what tells why."""
@@ -72,6 +57,18 @@ def without_effect(case: Case, word: str, look: str) -> Remedy | None:
         return None
     return Remedy.of(*typed("{word} is on the running command line and did not act, or a later word or something else "
                             "undid it: another boot with it changes nothing; see `sudo dmesg`: " + look, word=word))
+
+
+def or_boot_with(case: Case, first: str, word: str, look: str) -> Remedy:
+    """Return ``first``, or else a boot with the word; where the word runs already ``first`` is all that is left. The
+    words that contradict it, it replaces. ``look``: what tells what became of the word."""
+    rivals = against(case, [word])
+    if runs(case, word) and not rivals:
+        return Remedy.of(*typed("{word} runs already and did not act here (" + look + "): " + first, word=word),
+                         needs_reboot=True, place=Place.FIRMWARE)
+    instead = f" in place of {' '.join(rivals)}" if rivals else ""
+    return Remedy.of(*typed(first + ", or boot with {word}{instead}", word=word, instead=instead), needs_reboot=True,
+                     place=Place.FIRMWARE)
 
 
 def add(case: Case, words: Sequence[str], away: Sequence[str] = ()) -> Remedy:
