@@ -155,9 +155,10 @@ def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
 
 
 def _open_before(view: View, host: Host, keys: _Keys, move: Move) -> bool:
-    """Whether it was found of each of its subjects before the change came: then it is no news that it is."""
+    """Whether it was found of each of its subjects before the change came: then it is no news that it is. Of several
+    changes that are told as one, before the first of them."""
     began = view.began.get(host.host, {})
-    return all((since := began.get(key)) is not None and since.seen < move.since.seen for key in keys)
+    return all((since := began.get(key)) is not None and since.seen < (move.first or move.since.seen) for key in keys)
 
 
 def _read_since(view: View, host: Host, keys: _Keys, move: Move) -> bool:

@@ -87,7 +87,8 @@ class Host(NamedTuple):
 @dataclass(frozen=True)
 class Move:
     """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it.
-    ``held``: since when the host had the value before."""
+    ``held``: since when the host had the value before. ``first``: of several changes that are told as one, the audit
+    that saw the first of them; 0: it is one."""
 
     host: str
     group: str
@@ -97,6 +98,7 @@ class Move:
     since: Since
     ours: bool = False
     held: Since | None = None
+    first: int = 0
 
 
 @dataclass(frozen=True)
