@@ -75,7 +75,7 @@ def test_the_fix_names_the_key_and_the_play(store: Store, fact: str, keys: str, 
 def test_what_only_has_another_number_of_boards_is_put_back_by_no_play(store: Store, fact: str, keys: str, tag: str,
                                                                        hosts: int) -> None:
     """Beside the number of GPUs or alone, where hosts are compared with others or with before, on every night."""
-    before: dict[str, Any] = dict.fromkeys((f"n{number}" for number in range(hosts)), {"off": 8})
+    before: dict[str, Any] = {f"n{number}": {"off": 8} for number in range(hosts)}
     _night(store, fact, before, "/inv/hosts.yml", "digest")
     for value in ({"off": 7}, {"off": 7}, {"off": 6}, {"off": 9}):
         found = _night(store, fact, {**before, "n1": value}, "/inv/hosts.yml", "digest")
