@@ -18,7 +18,7 @@ from .rows import Row, cannot_be_told, plain, widest
 from .view import Host, Move, View
 from .why_over import by_specification, why_over, without_its_gpu
 
-__all__ = ["desired"]
+__all__ = ["desired", "same_of"]
 
 #: What the check says on the host is what the fleet says. A fact's own severity counts where no check judges it.
 _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
@@ -131,7 +131,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             row = _row(view, there, problem, _keys(problem), judges, was, "resolved", False)._replace(
                 since=over.since, ended=over.ended, text=why)
             # It is over under the id under which it was open.
-            rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
+            rows.append(row if over.told is None else row._replace(same=same_of(over.told)))
     return Desired(_folded(rows), settled, checks, unjudged,
                    {each: check for each, check in unsaid.items() if each not in said})
 
@@ -155,9 +155,10 @@ def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
 
 
 def _open_before(view: View, host: Host, keys: _Keys, move: Move) -> bool:
-    """Whether it was found of each of its subjects before the change came: then it is no news that it is."""
+    """Whether it was found of each of its subjects before the change came: then it is no news that it is. Of several
+    changes that are told as one, before the first of them."""
     began = view.began.get(host.host, {})
-    return all((since := began.get(key)) is not None and since.seen < move.since.seen for key in keys)
+    return all((since := began.get(key)) is not None and since.seen < (move.first or move.since.seen) for key in keys)
 
 
 def _read_since(view: View, host: Host, keys: _Keys, move: Move) -> bool:
@@ -213,7 +214,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
         source=problem.source,
         # What it is called and what follows goes by what was found.
         code=problem.code if before is None else before.code,
-        same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
+        same=same_of(problem), named=(before.outcome, before.code, same_of(before)) if before is not None else ())
 
 
 def _was(view: View, host: Host, problem: Problem) -> str:
@@ -238,7 +239,7 @@ def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[_Keys, P
     rest = sorted(key for key in found if key not in said) if not own or first is problem else []
     for key in own + rest:
         told = view.words.get((host.host, problem.check, key))
-        name = () if told is None else (told.outcome, told.code, _same_of(told))
+        name = () if told is None else (told.outcome, told.code, same_of(told))
         things.setdefault(name, ([], told))[0].append((problem.check, key))
     return list(things.values())
 
@@ -250,7 +251,8 @@ def _came(row: Row, moves: list[Move]) -> Row:
     return row._replace(since=widest(known)) if known else row
 
 
-def _same_of(problem: Problem) -> str:
+def same_of(problem: Problem) -> str:
+    """Row.same of what a check found."""
     return _same((problem.subject, problem.observed), problem.absence) if problem.code else \
         _same((problem.subject, problem.text))
 
