@@ -101,7 +101,7 @@ def _boot_with(case: Case, words: list[str], away: list[str], between: bool) -> 
 def _no_second_boot(case: Case, inert: list[str], by_play: bool) -> Remedy:
     """Return what to do where the running command line has the ACS options already, and a port redirects all the same:
     the same words at the next boot would do the same."""
-    by_hand = heard(case, runs) or Remedy.of(*typed(
+    by_hand = heard(case, inert) or Remedy.of(*typed(
         "{words} is on the running command line and did not act on these ports, or something turned ACS redirect on "
         "later: another boot with it changes nothing. `sudo dmesg` tells which: it has a line of each port on which it "
         "acted (\"Configured ACS to\", before Linux 6.11 \"disabled ACS redirect\"), and \"Can't parse\" where the "
