@@ -15,11 +15,11 @@ __all__ = ["DRIVER_NOT_TOLD", "REDIRECTS_NOTHING", "NoGain", "no_gain"]
 
 REDIRECTS_NOTHING, DRIVER_NOT_TOLD = "redirects-nothing", "driver-not-told"
 
-_NOTHING = Remedy("leave ACS as it is, as long as the driver refuses peer access (p2p-capability)")
+_NOTHING = Remedy("leave the ACS bits alone, as long as the driver refuses peer access (p2p-capability)")
 #: Something else than their model keeps the boards apart, or a driver is declared that would allow it.
 _LATER = Remedy("first what p2p-capability says: the redirect is to be cleared once the driver allows peer access, and "
                 "not before")
-_NOT_WANTED = ('as long as the driver refuses peer access (p2p-capability), leave ACS as it is: set '
+_NOT_WANTED = ('as long as the driver refuses peer access (p2p-capability), leave the ACS bits alone: set '
                'box_spec.acs.peer_redirect: "leave" in the inventory')
 
 
