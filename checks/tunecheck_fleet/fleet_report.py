@@ -278,7 +278,8 @@ class HostRow:
     in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
     asks it is still running. ``specified``: it was judged with a specification. ``skipped``: checks that did not apply,
     each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known).
-    ``called_now``: it did not answer, and another name that did tells to be its machine."""
+    ``called_now``: it did not answer, and another name that did tells to be its machine. ``left``: later audits of
+    its inventory do not ask for it any more."""
 
     host: str
     group: str
@@ -297,6 +298,7 @@ class HostRow:
     skipped: Mapping[str, str] = field(default_factory=dict)
     dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     called_now: str = ""
+    left: bool = False
 
 
 @dataclass(frozen=True)
