@@ -33,17 +33,19 @@ State = Literal["new", "grown", "known", "resolved"]
 class Note(str):
     """A line for people, with what code has to know of it. ``facts``: the names of the facts, or checks, that it is
     about. ``hides``: it says that changes are left out of the report, so it stays where only a part is shown; as
-    it does in the report of each of its ``hosts``. ``first``: before the others, as the next step goes by it."""
+    it does in the report of each of its ``hosts``. ``first``: before the others, as the next step goes by it.
+    ``parts``: of one that stands for several facts, the same of each."""
 
     facts: tuple[str, ...]
     hides: bool
     hosts: tuple[str, ...]
     first: bool
+    parts: tuple[Note, ...]
 
     def __new__(cls, text: str, *facts: str, hides: bool = False, hosts: tuple[str, ...] = (),
-                first: bool = False) -> Note:
+                first: bool = False, parts: tuple[Note, ...] = ()) -> Note:
         made = super().__new__(cls, text)
-        made.facts, made.hides, made.hosts, made.first = facts, hides, hosts, first
+        made.facts, made.hides, made.hosts, made.first, made.parts = facts, hides, hosts, first, parts
         return made
 
 
@@ -188,6 +190,7 @@ class Cause:
         waves = tuple(replace(wave, hosts=left) for wave in self.all_waves
                       if (left := tuple(host for host in wave.hosts if host in hosts)))
         states = {wave.state for wave in waves}
+        covered = tuple(host for host in self.covered if host in hosts)
         own = tuple(host for host in self.hosts if host in hosts)
         group_of = {host: self.group_of[host] for host in own} if self.group_of else {}
         fixes = on_hosts(self.fixes, own)
@@ -198,7 +201,9 @@ class Cause:
                        remedy=remedy, commands=commands, fixes=fixes,
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
-                       covered=tuple(host for host in self.covered if host in hosts),
+                       covered=covered,
+                       # What was said of others alone is not said of these.
+                       acknowledged=self.acknowledged if covered or not self.covered else None,
                        asked=tuple(host for host in self.asked if host in hosts),
                        untold=tuple(host for host in self.untold if host in hosts),
                        last_heard=tuple(replace(each, hosts=left) for each in self.last_heard
@@ -273,7 +278,8 @@ class HostRow:
     in, with its time; ``report``: its findings, for the page behind the cell. ``waits``: the audit that
     asks it is still running. ``specified``: it was judged with a specification. ``skipped``: checks that did not apply,
     each with the code of the skip; ``dark``: those that could not look, with why and what to do ("": not known).
-    ``called_now``: it did not answer, and another name that did tells to be its machine."""
+    ``called_now``: it did not answer, and another name that did tells to be its machine. ``left``: later audits of
+    its inventory do not ask for it any more."""
 
     host: str
     group: str
@@ -292,6 +298,7 @@ class HostRow:
     skipped: Mapping[str, str] = field(default_factory=dict)
     dark: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     called_now: str = ""
+    left: bool = False
 
 
 @dataclass(frozen=True)

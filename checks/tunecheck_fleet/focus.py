@@ -32,8 +32,9 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
                          splits=tuple(each for each in report.splits if _is(each.fact, fact)),
                          judged=tuple(each for each in report.judged if _is(each[1], fact)),
                          hosts=tuple(_of(row, fact) for row in report.hosts), fact=fact,
-                         notes=tuple(note for note in report.notes if isinstance(note, Note)
-                                     and any(_is(name, fact) for name in note.facts)))
+                         notes=tuple(part for note in report.notes if isinstance(note, Note)
+                                     for part in (note.parts or (note,))
+                                     if any(_is(name, fact) for name in part.facts)))
     return report
 
 

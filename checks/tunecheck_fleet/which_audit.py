@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tunecheck.util.text import some
 
+from .fleet_report import Note
 from .own_command import own_command
 from .scope import fleet_of, without_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .fleet_report import Decision
+    from .fleet_report import Decision, FleetReport
     from .model import AuditHead
     from .store import Store
 
-__all__ = ["groups_now", "newer_than", "newest_heard", "newest_of_each", "newest_with", "of_other_limits"]
+__all__ = ["as_left", "groups_now", "newer_than", "newest_heard", "newest_of_each", "newest_with", "of_other_limits"]
 
 #: A folder for each night is an inventory of its own each: so many are looked through, so many named, so long (s).
 _LOOKED, _NAMED, _RECENT = 20, 3, 30 * 86400.0
@@ -79,6 +81,23 @@ def newest_with(store: Store, host: str) -> int | None:
     everybody."""
     last = store.last_audit_with(host)
     return last if last is not None else newest_heard(store)[0]
+
+
+def as_left(store: Store, report: FleetReport, host: str) -> FleetReport:
+    """The report of that host, which says so where later audits of its inventory do not ask for it any more: nobody has
+    to reach it."""
+    own = fleet_of(report.audit.scope)
+    newest = next((head for head in newest_of_each(store) if fleet_of(head.scope) == own), None)
+    if newest is None or newest.id <= report.audit.id or host in _hosts(store, newest):
+        return report
+    later = [head for head in store.audits() if head.id > report.audit.id and head.finished is not None
+             and fleet_of(head.scope) == own]
+    # One with a limit asks for a part: who is not in it is in the inventory all the same.
+    without = next((head for head in later if without_limit(head.scope) == head.scope), later[-1]).id
+    note = Note(f"{host} is not asked for since #{without}: it was declared gone, or taken out of the inventory; "
+                f"this is #{report.audit.id}, the last audit that has it", hosts=(host,), first=True)
+    return replace(report, notes=(note, *report.notes),
+                   hosts=tuple(replace(row, left=True) if row.host == host else row for row in report.hosts))
 
 
 def groups_now(store: Store) -> set[str]:

@@ -38,7 +38,7 @@ def drift(context: click.Context, /, since: str, host: str | None, fact: str | N
     from ..focus import focus
     from ..judge import JudgeOptions, allowed_missing, report
     from ..time_options import since as moment
-    from ..which_audit import newest_heard, newest_with
+    from ..which_audit import as_left, newest_heard, newest_with
     from .shared_options import check_places, finish, opened
 
     wanted = check_places(outputs)
@@ -54,5 +54,7 @@ def drift(context: click.Context, /, since: str, host: str | None, fact: str | N
             lookup.fact(store, fact, host)
         audit = newest_with(store, host) if host is not None else newest_heard(store)[0]
         found = report(store, audit, options, host, any(wanted.values()))
-    found = focus(found, host, fact)
+        found = focus(found, host, fact)
+        if host is not None:
+            found = as_left(store, found, host)
     finish(found, wanted, verbose, fail_on, max_missing, changes=host is None and fact is None)

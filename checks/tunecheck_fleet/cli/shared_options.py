@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
@@ -172,7 +172,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
     from tunecheck.errors import Misuse, UsageError
     from tunecheck.util.whole_file import emit
 
-    from ..decisions.covered import by_decision
+    from ..decisions.covered import by_decision, over
     from ..lookup import me
 
     if sum((show, ended is not None, bool(findings))) != 1:
@@ -181,9 +181,11 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out",
                          Misuse.DOES_NOT_BELONG)
     rest: dict[int, str] = {}
+    done: dict[int, int | None] = {}
     with opened(store_url) as store:
         if show:
             found = store.decisions()
+            done = over(store, found)
         elif ended is not None:
             found = [store.end_decision(ended)]
         else:
@@ -202,16 +204,25 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         from ..outputs.rows import list_document, with_coverage
 
         emit(to_text(with_coverage(list_document(what, found), [
-            {"covers_also": list(dict.fromkeys(covered.get(each.id, ()))), "left_out": rest.get(each.id, "")}
+            {"covers_also": list(dict.fromkeys(covered.get(each.id, ()))), "left_out": rest.get(each.id, ""),
+             "over": each.id in done, "over_since": done.get(each.id)}
             for each in found])))
         return
-    emit("".join(f"{_decision(each, covered.get(each.id, ()), rest.get(each.id, ''))}\n" for each in found)
+    emit("".join(f"{_decision(each, covered.get(each.id, ()), rest.get(each.id, ''), _over(each, done))}\n"
+                 for each in found)
          or "nothing was approved or acknowledged\n")
 
 
-def _decision(decision: Decision, covered: Sequence[str] = (), rest: str = "") -> str:
+def _over(decision: Decision, done: Mapping[int, int | None]) -> str:
+    if decision.id not in done:
+        return ""
+    since = done[decision.id]
+    return f"over since #{since}" if since is not None else "over: nothing of it is open"
+
+
+def _decision(decision: Decision, covered: Sequence[str] = (), rest: str = "", over: str = "") -> str:
     """``covered``: what it is said of besides the finding that was named; ``rest``: what of its entry it leaves
-    out."""
+    out; ``over``: that nothing of it is open."""
     from tunecheck.report.style import safe
 
     from ..outputs.entry_words import also
@@ -221,6 +232,6 @@ def _decision(decision: Decision, covered: Sequence[str] = (), rest: str = "") -
     parts = [f"{decision.id}: {decision.finding} {decision.title} {verb} by {decision.author} as of "
              f"#{decision.audit}, {clock(decision.created)}", f"owner {decision.owner}" if decision.owner else "",
              decision.link, decision.note,
-             also(covered), rest,
+             also(covered), rest, over,
              "taken back" if decision.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import Cause, Decision, FleetReport
-from ..judge.rows import named_as
+from ..judge.rows import decided_as, named_as
 from ..outputs.text import titled
 
 if TYPE_CHECKING:
     from ..store import Store, Waiver
 
-__all__ = ["Covered", "by_decision", "by_waiver"]
+__all__ = ["Covered", "by_decision", "by_waiver", "over"]
 
 #: Inventories whose newest audit is looked at for what a waiver covers.
 _LOOKED = 3
@@ -60,6 +60,40 @@ def by_decision(decisions: Iterable[Decision], names: Mapping[int, Sequence[str]
     """Decision -> what it covers besides the finding in its title. ``names``: under which each is kept."""
     return {each.id: [name.replace("/", " ").strip() for name in names.get(each.id, ()) if not _names(each, name)]
             for each in decisions}
+
+
+def over(store: Store, decisions: Iterable[Decision]) -> dict[int, int | None]:
+    """Acknowledgement of which nothing is open any more -> the audit in which the last of it was over; None: that is
+    not known. Of a host that no report has nobody can say so."""
+    from ..judge import JudgeOptions, report
+    from ..which_audit import newest_of_each
+
+    left = {each.id: each for each in decisions if each.kind == "acknowledge" and each.ended is None}
+    heads = newest_of_each(store) if left else []
+    if not heads:
+        return {}
+    about: dict[int, set[tuple[str, str]]] = {}
+    for row in store.decided(heads[0].id):
+        if row.decision.id in left:
+            about.setdefault(row.decision.id, set()).add((row.host, row.name))
+    hosts: set[str] = set()
+    still: set[tuple[str, str]] = set()
+    acknowledged: set[int] = set()
+    for head in heads:
+        found = report(store, head.id, JudgeOptions(union=True))
+        hosts |= {row.host for row in found.hosts}
+        for cause in found.causes:
+            if cause.state != "resolved":
+                still |= {(host, name) for host in cause.hosts for name in (cause.fact, decided_as(cause))}
+                acknowledged |= {cause.acknowledged.id} if cause.acknowledged is not None else set()
+    ended: dict[int, int | None] = {}
+    for number, pairs in about.items():
+        if number in acknowledged or pairs & still or not {host for host, _ in pairs} <= hosts:
+            continue
+        resolved = store.problems_resolved(left[number].audit, None, {host for host, _ in pairs})
+        ended[number] = max((row.until for row in resolved if row.until is not None and (
+            row.host, named_as(row.check, row.subject)) in pairs), default=None)
+    return ended
 
 
 def _names(decision: Decision, name: str) -> bool:

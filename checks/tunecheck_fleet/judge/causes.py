@@ -12,7 +12,7 @@ from tunecheck.util.host_names import fold
 from ..fixes import Step, fixes_of, said
 from ..fleet_report import Cause, LastHeard, Since, Wave, group_text
 from ..own_command import own_command
-from .names import named
+from .naming.names import named
 from .rows import NOT_NOW, OVER, RANK, VALUES, Row, age, later, plain, widest
 from .view import Wording, canon
 

@@ -15,6 +15,7 @@ from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
 from .carried_on import carried_on
+from .naming.wordings import wordings
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
 from .shared_values import each_of, kept_of
@@ -40,7 +41,6 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
-from .wordings import wordings
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -13,6 +13,7 @@ from tunecheck.errors import Misuse, UsageError
 from ..model import AuditHead
 from .approved import approved
 from .carried_on import carried_on
+from .naming.wordings import wordings
 from .notes import passed
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
@@ -39,7 +40,6 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
-from .wordings import wordings
 
 if TYPE_CHECKING:
     from ..store import Store

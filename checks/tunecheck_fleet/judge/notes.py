@@ -17,12 +17,14 @@ from .volatile import VolatileFact
 __all__ = ["notes", "passed"]
 
 _NAMED = 5
+#: Facts that came back on the same hosts.
+_FACTS = 3
 
 
 def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str, str]],
-          unjudged: Mapping[tuple[str, str], str]) -> Iterator[str]:
+          unjudged: Mapping[tuple[str, str], str], about: str | None = None) -> Iterator[str]:
     """``unjudged``: (host, check) that found something before and has no say any more, with the code that says
-    why."""
+    why. ``about``: of what came back, only what did on this host."""
     yield from view.notes
     audit, previous = view.audit, view.previous
     if previous is not None and (audit.rebaselined or audit.catalogue != previous.catalogue):
@@ -65,13 +67,23 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"
     for each in volatile:
         yield each.note
+    since = f"#{previous.id}" if previous is not None else "the previous audit"
+    yield from _came_back([each for each in back if about in (None, each[0])], since)
+
+
+def _came_back(back: Iterable[tuple[str, str]], since: str) -> Iterator[Note]:
+    """What did so on the same hosts in one line: a lost GPU that is back moved fifty facts."""
     swung: dict[str, list[str]] = {}
     for name, fact in back:
         swung.setdefault(fact, []).append(name)
-    since = f"#{previous.id}" if previous is not None else "the previous audit"
-    for fact, names in sorted(swung.items(), key=lambda item: (-len(item[1]), item[0])):
-        yield Note(f"{fact} changed and came back since {since} on {_listed(sorted(names))}", fact,
-                   hosts=tuple(sorted(names)))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for fact, names in sorted(swung.items()):
+        alike.setdefault(tuple(sorted(names)), []).append(fact)
+    for hosts, facts in sorted(alike.items(), key=lambda item: (-len(item[0]), item[1])):
+        end = f"changed and came back since {since} on {_listed(list(hosts))}"
+        first = facts[0] if len(facts) == 1 else f"{len(facts)} facts ({some(facts, _FACTS)})"
+        yield Note(f"{first} {end}", *facts, hosts=hosts, parts=tuple(
+            Note(f"{fact} {end}", fact, hosts=hosts) for fact in facts) if len(facts) > 1 else ())
 
 
 def passed(seconds: float) -> str:

@@ -129,7 +129,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
         over_audits=options.since is not None and view.previous is not None,
-        notes=(*waived, *notes(view, volatile, moves.back, unjudged))), matched
+        notes=(*waived, *notes(view, volatile, moves.back, unjudged, about))), matched
 
 
 _Told = TypeVar("_Told", Cause, Problem)

@@ -199,7 +199,7 @@ class View:
     subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
     ``found``: host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn.
     ``words``: (host, check, subject) -> how that was told last, where it cannot be told now. ``wordings``: (host, name)
-    -> how the host told what has this name (names.py), of names that several things have.
+    -> how the host told what has this name (naming/names.py), of names that several things have.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before

@@ -110,7 +110,7 @@ def _host(row: HostRow, counts: Mapping[str, int]) -> dict[str, Any]:
         "problems": [_problem(each) for each in row.problems], "last_ok": row.last_ok, "last_ok_at": row.last_ok_at,
         "in_change": row.in_change, "waits": row.waits, "specified": row.specified, "skipped": dict(row.skipped),
         "dark": {check: {"text": why, "remedy": remedy} for check, (why, remedy) in row.dark.items()},
-        "called_now": row.called_now,
+        "called_now": row.called_now, "left": row.left,
     }
 
 

@@ -37,9 +37,11 @@ def acknowledgement(cause: Cause) -> str:
     decision = cause.acknowledged
     assert decision is not None
     left = len(cause.hosts) - len(cause.covered)
+    # On a host that has several of one thing somebody may be at work on one of them.
+    beside = f"not of {plural(left, 'host')}" if cause.covered else "not of all of it"
     parts = [f"acknowledged by {decision.author} ({clock(decision.created)})",
              f"owner {decision.owner}" if decision.owner else "",
-             decision.link, decision.note, f"not of {plural(left, 'host')}" if left else ""]
+             decision.link, decision.note, beside if left else ""]
     return "; ".join(part for part in parts if part)
 
 
@@ -64,7 +66,8 @@ def remarks(cause: Cause, now: float) -> list[str]:
     if cause.counts and cause.acknowledged:
         left = len(cause.hosts) - len(cause.covered)
         who = cause.acknowledged.owner or cause.acknowledged.author
-        found.append(f"acknowledged{f' on {len(cause.covered)} of {len(cause.hosts)}' * bool(left)} ({who})")
+        on = f" on {len(cause.covered)} of {len(cause.hosts)}" if cause.covered else " in part"
+        found.append(f"acknowledged{on * bool(left)} ({who})")
     if not cause.counts and cause.state != "resolved":
         if cause.waived:
             found.append(f"by {cause.waived.author}")

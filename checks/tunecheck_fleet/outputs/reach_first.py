@@ -31,7 +31,7 @@ def silent(report: FleetReport) -> set[str]:
 def reach_first(report: FleetReport) -> tuple[str, list[str]]:
     """Of the hosts that are silent for the most frequent reason what to do, and the commands in it; "" where every host
     answered, or is still asked."""
-    rows = [row for row in report.hosts if row.status not in ("ok", "partial") and not row.waits]
+    rows = [row for row in report.hosts if row.status not in ("ok", "partial") and not (row.waits or row.left)]
     if not rows or report.audit.finished is None:
         return "", []
     # A machine that answers under another name is not to be reached under this one.

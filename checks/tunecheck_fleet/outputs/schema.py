@@ -70,7 +70,7 @@ _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,
     last_ok_at=_MAYBE_TIME, in_change=FLAG, waits=FLAG, specified=later(FLAG), skipped=later(mapped(TEXT)),
-    dark=later(mapped(object_(text=TEXT, remedy=TEXT))), called_now=later(TEXT))
+    dark=later(mapped(object_(text=TEXT, remedy=TEXT))), called_now=later(TEXT), left=later(FLAG))
 _SUMMARY = object_(
     verdict=TEXT, outcome={"enum": ["drift", "clean", "unknown"]}, asked=COUNT, answered=COUNT, drift=COUNT,
     unjudged=later(COUNT), hosts=object_(**{status: COUNT for status in STATUSES}),
@@ -110,7 +110,7 @@ _ROWS = {
     "Decision": object_(
         id=COUNT, kind={"enum": ["approve", "acknowledge"]}, audit=COUNT, finding=TEXT, title=TEXT, author=TEXT,
         owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME, covers_also=later(listed(TEXT)),
-        left_out=later(TEXT)),
+        left_out=later(TEXT), over=later(FLAG), over_since=later(MAYBE_COUNT)),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
                         suspicious=FLAG, why=TEXT, sure=FLAG, heard=COUNT),
 }

@@ -12,9 +12,13 @@ import pytest
 from tests.unit.cli.carried import ROOT, Fleet, box, naming, reason, statuses
 
 from tunecheck.errors import Misuse
+from tunecheck_fleet.focus import focus
 from tunecheck_fleet.folder import MAX_AGE_S
+from tunecheck_fleet.judge import report
+from tunecheck_fleet.outputs.reach_first import reach_first
 from tunecheck_fleet.snapshot_age import Age, misfit
 from tunecheck_fleet.store import open_store
+from tunecheck_fleet.which_audit import as_left
 
 
 @pytest.fixture
@@ -39,6 +43,27 @@ def test_a_host_of_the_last_audit_without_a_file_is_missing_until_it_is_said_to_
     assert fleet.audit()[0] == 0
     flaw, said = fleet.refused("audit", "--from", "boxes", "-i", "gpu1,", "--gone", "gpu2")
     assert flaw is Misuse.DOES_NOT_BELONG and naming([said], "--gone")
+
+
+def test_what_is_said_of_a_host_that_is_gone_says_so(fleet: Fleet) -> None:
+    def of(host: str) -> tuple[str, str]:
+        """Its report, and whom that asks to be reached."""
+        with open_store(str(fleet.store)) as store:
+            seen = report(store, store.last_audit_with(host), about=host)
+            return fleet.run("drift", "--host", host)[1], reach_first(as_left(store, focus(seen, host, None), host))[0]
+
+    assert fleet.audit()[0] == 0
+    (fleet.files / "gpu2.json").unlink()
+    assert fleet.audit()[0] == 3
+    said, reach = of("gpu2")
+    assert "not asked for" not in said and reach.startswith("first gpu2")
+    for more in (("--gone", "gpu2"), ()):
+        assert fleet.audit(*more)[0] == 0
+        said, reach = of("gpu2")
+        assert "gpu2 is not asked for since #3: it was declared gone" in said and not reach
+        assert "not asked for" not in of("gpu1")[0]
+    fleet.put(2)
+    assert fleet.audit()[0] == 0 and "not asked for" not in of("gpu2")[0]
 
 
 def test_a_file_that_lies_in_no_groups_folder_any_more_is_named(fleet: Fleet) -> None:

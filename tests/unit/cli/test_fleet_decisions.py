@@ -11,6 +11,7 @@ import pytest
 from tests.unit.cli.carried import Fleet, naming, one_line
 
 from tunecheck.errors import Misuse
+from tunecheck_fleet.judge import report
 from tunecheck_fleet.outputs.text import FOR_GOOD
 from tunecheck_fleet.store import open_store
 
@@ -130,6 +131,32 @@ def test_a_change_is_open_until_somebody_says_what_it_is(fleet: Fleet) -> None:
     assert fleet.run("approve", "--list")[1].count("\n") == 2
     rows = json.loads(fleet.run("approve", "--list", "--json")[1])["rows"]
     assert sorted((each["kind"], bool(each["ended"])) for each in rows) == [("acknowledge", False), ("approve", True)]
+
+
+def test_an_acknowledgement_of_what_is_over_says_so(fleet: Fleet) -> None:
+    for number in range(1, 4):
+        fleet.put(number)
+    fleet.audit()
+    fleet.put(2, iommu=None)
+    fleet.audit()
+    with open_store(str(fleet.store)) as store:
+        names = [each.id for each in report(store).causes if each.counts and "gpu2" in each.hosts]
+    assert names and fleet.run("acknowledge", *names, "--owner", "ann")[0] == 0
+
+    def listed() -> tuple[str, list[tuple[bool, int | None]]]:
+        rows = json.loads(fleet.run("acknowledge", "--list", "--json")[1])["rows"]
+        return fleet.run("acknowledge", "--list")[1], [(each["over"], each["over_since"]) for each in rows]
+
+    for _ in range(2):
+        said, rows = listed()
+        assert "over" not in said and rows == [(False, None)] * len(names)
+        fleet.audit()
+    fleet.put(2)
+    for _ in range(2):
+        fleet.audit()
+        said, rows = listed()
+        assert said.count("; over") == len(names) and all(each for each, _ in rows)
+        assert {since for _, since in rows} <= {5, None}
 
 
 def test_an_accepted_state_is_for_good_in_every_output(fleet: Fleet) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from .rows import Row, age, digest, widest
-from .view import Wording
+from ..rows import Row, age, digest, widest
+from ..view import Wording
 
 __all__ = ["named"]
 

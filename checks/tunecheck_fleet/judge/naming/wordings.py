@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ..model import Problem
-from .desired import same_of
-from .rows import name_of
-from .view import Host, Resolved, Wording
+from ...model import Problem
+from ..desired import same_of
+from ..rows import name_of
+from ..view import Host, Resolved, Wording
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ...store import Store
 
 __all__ = ["wordings"]
 

@@ -1,0 +1,1 @@
+"""What causes are called, from night to night."""
