@@ -1,16 +1,20 @@
 """A view of an audit for one host: of the others no more than what is said of this one takes.
 
 What holds of the host alone is read first, and tells which facts and checks its causes can be about. Of these, and of
-no others, every host is read: a cause is whole, its name and its words depend on all that have it.
+no others, every host counts: a cause is whole, its name and its words depend on all that have it. Of hosts that are
+alike one is read for all: that have the same findings since the same audits, told them in the same words in each audit,
+say the same of themselves, and of which nothing else is known in this report, no change, no value that differs, no
+waiver.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
+from ..fleet_report import Decision
 from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
@@ -18,6 +22,7 @@ from .carried_on import carried_on
 from .naming.wordings import wordings
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
+from .said.waivers import may_be_waived
 from .shared_values import each_of, kept_of
 from .silent import without_left
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
@@ -95,35 +100,37 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     # The others, as far as they share in that.
     census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least)
     census, outliers = without_left(store, bare, census, outliers, audit, options)
-    also = {check for check in JUDGED if judging(check, facts)}
+    changes = store.changes(previous.id, audit.id, moving)
+    opened, back = store.unapproved(audit.id, restless, moving)
+    flaps = store.flaps(audit_id=audit.id, facts=moving | checks)
+    events = [event for event in events_of(store, audit) if event.host in here]
+    claims = store.claims(audit.id)
+    said = said_of(store, audit)
+    carried = carried_on(store, said.by_then, audit)
     odd = one.odd()
-    rows = list(dict.fromkeys((*own, *store.problems_since(audit.id, checks | also),
-                               *store.problems_since(audit.id, None, odd))))
-    told = store.hosts(audit.id, only={name, *odd, *(row.host for row in rows)})
-    of_host: dict[str, list[ProblemSince]] = {}
-    for row in rows:
-        of_host.setdefault(row.host, []).append(row)
-    began, standing = began_of(of_host)
-    hosts = _told(bare, told, audit, of_host)
+    named = {name, *odd, *silent, *(row.host for rows in (over, outliers, changes, opened, flaps) for row in rows),
+             *(each for each, _ in (*back, *carried)), *(each for kept in shared for each in kept.hosts),
+             *(each for event in events for each in (event.host, event.other)),
+             *(each for claim in claims for each in (claim.host, claim.other)),
+             *(claim.host for claim in options.claims), *may_be_waived(waivers, checks | moving, here)}
+    wanted = checks | {check for check in JUDGED if judging(check, facts)}
+    hosts, found = _read(store, audit, bare, wanted, {name, *odd}, _alike(one, here, wanted, said.decided, named))
+    began, standing = began_of(found)
     allowed = _approved(store, hosts, [row for row in outliers if row.count >= options.share * row.total], audit,
                         state.group if state is not None else "", states)
     if allowed is None:
         return None
-    changes = store.changes(previous.id, audit.id, moving)
-    opened, back = store.unapproved(audit.id, restless, moving)
     moves = moves_of((row for row in changes if row.host in here), groups)
     kept_open = moves_of((row for row in opened if row.host in here), groups)
-    events = [event for event in events_of(store, audit) if event.host in here]
     heads = [head for head in store.audits() if head.id <= audit.id and head.finished is not None][-3:]
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
                                     and here[row.host].told} if listed else set()
-    said = said_of(store, audit)
-    words, resolved = store.last_words(gone_dark(hosts, of_host), audit.id), resolved_of(store, over, hosts, audit)
+    words, resolved = store.last_words(gone_dark(hosts, found), audit.id), resolved_of(store, over, hosts, audit)
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         contradicted=contradicted(store, (*moves, *kept_open), audit),
-        decided=said.decided, carried=carried_on(store, said.by_then, audit), baselines=said.baselines,
+        decided=said.decided, carried=carried, baselines=said.baselines,
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
@@ -132,13 +139,12 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
             key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
         shared=shared, regrouped=tuple(store.group_moves(previous.id, audit.id)),
         events=tuple(event for event in events if event.audit > previous.id),
-        past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
-        began=began, standing=standing, found=found_of(of_host),
+        past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(claims),
+        began=began, standing=standing, found=found_of(found),
         words=words, resolved=resolved, wordings=wordings(store, hosts, words, resolved, audit.id),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
-        waivers=waivers, flaps={(row.host, row.fact): row.times
-                                for row in store.flaps(audit_id=audit.id, facts=moving | checks)},
+        waivers=waivers, flaps={(row.host, row.fact): row.times for row in flaps},
         meta=meta, approved=allowed, judged=frozenset(judged),
         names=frozenset(fact for _, fact in pairs) if listed else frozenset(one.told(about)))
 
@@ -150,13 +156,43 @@ def _hosts(store: Store, audit: AuditHead, one: OneHost, states: Iterable[HostSt
     return sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host)
 
 
-def _told(hosts: Iterable[Host], states: Iterable[HostState], audit: AuditHead,
-          of_host: Mapping[str, Iterable[ProblemSince]]) -> tuple[Host, ...]:
-    """The hosts, those of ``states`` as they told."""
-    told = {state.host: state for state in states}
-    return tuple(host._replace(problems=problems_of(told[host.host], audit, of_host.get(host.host, ())),
-                               outcomes=told[host.host].outcomes, boot_id=told[host.host].boot_id)
-                 if host.host in told else host for host in hosts)
+class _Read(NamedTuple):
+    """``hosts``: all of them, without their problems where another one is read in their place. ``found``: host -> what
+    is found there, of those that are read."""
+
+    hosts: tuple[Host, ...]
+    found: dict[str, list[ProblemSince]]
+
+
+def _alike(one: OneHost, hosts: Mapping[str, Host], checks: Collection[str],
+           decided: Mapping[tuple[str, str, str], Decision], named: Collection[str]) -> list[list[str]]:
+    """Every host with a finding of these checks, those together that are alike. ``named``: hosts of which something
+    else is known. ``decided``: as in View; who said the same of all of them makes no difference between them."""
+    said: dict[str, set[tuple[str, str, int]]] = defaultdict(set)
+    for (kind, host, name), decision in decided.items():
+        said[host].add((kind, name, decision.id))
+    found: list[list[str]] = []
+    for together in one.alike(checks):
+        groups: dict[Hashable, list[str]] = defaultdict(list)
+        for host in together:
+            groups[host if host in named else (hosts[host].first, frozenset(said.get(host, ())))].append(host)
+        found += groups.values()
+    return found
+
+
+def _read(store: Store, audit: AuditHead, hosts: Iterable[Host], checks: Collection[str], whole: Collection[str],
+          groups: Iterable[list[str]]) -> _Read:
+    """The first host of each of the groups, with what is found there of these checks. ``whole``: hosts of which
+    everything is read."""
+    names = {group[0] for group in groups}
+    rows = dict.fromkeys((*store.problems_since(audit.id, None, whole), *store.problems_since(audit.id, checks, names)))
+    found: dict[str, list[ProblemSince]] = {}
+    for row in rows:
+        found.setdefault(row.host, []).append(row)
+    told = {state.host: state for state in store.hosts(audit.id, only={*whole, *names}, gauges=())}
+    return _Read(tuple(host._replace(
+        problems=problems_of(told[host.host], audit, found.get(host.host, ())), outcomes=told[host.host].outcomes,
+        boot_id=told[host.host].boot_id) if host.host in told else host for host in hosts), found)
 
 
 def _shared(one: OneHost, hosts: Iterable[Host], facts: Collection[str]) -> tuple[Kept, ...]:

@@ -65,8 +65,9 @@ def report(store: Store, audit_id: int | None = None, options: JudgeOptions | No
         seen = host_view(store, audit_id, options, about, listed) if about is not None else None
         seen = seen or view(store, audit_id, options)
         found, numbers = judge(seen, options, about)
-    if about is None:
-        _note(store, seen, numbers)
+        if about is None:
+            _note(store, seen, numbers)
+        del seen        # before the collector may look at all of it
     return found
 
 
@@ -248,5 +249,5 @@ def _hosts(view: View, found: tuple[Cause, ...], unjudged: Mapping[tuple[str, st
         last_ok=host.last_ok, last_ok_at=host.last_ok_at, in_change=host.host in view.in_change,
         waits=host.waits, specified=host.spec is not None, dark=host.dark,
         called_now=view.called_now.get(host.host, ""),
-        skipped={**dict.fromkeys(host.unasked, NOT_DECLARED), **host.skipped, **lost.get(host.host, {})})
+        skipped={**dict.fromkeys(sorted(host.unasked), NOT_DECLARED), **host.skipped, **lost.get(host.host, {})})
         for host in view.hosts if about is None or host.host == about)

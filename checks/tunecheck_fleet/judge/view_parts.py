@@ -85,8 +85,7 @@ def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
     return Host(state.host, state.group, state.hardware, state.status, state.reason,
                 state.key or state.claimed, state.tunecheck, state.spec, state.boot_id, state.last_ok, state.last_ok_at,
                 problems, state.outcomes, state.unknown, kin, unasked=state.unasked, first=state.first_audit,
-                skipped=state.skipped, reported=state.reported,
-                dark={**dict.fromkeys(state.untold, ("", "")), **state.dark})
+                skipped=state.skipped, dark=state.dark, reported=state.reported)
 
 
 def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
@@ -118,9 +117,10 @@ def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
         if state.kept and row.check not in state.untold:
             continue
         if (row.check, subject_key(row.subject)) not in said and row.check not in dark:
-            why, fix = state.dark.get(row.check) or (_NOTHING_TOLD, "")
-            yield Problem(row.check, row.subject, "unknown", cannot_be_told(why, row.outcome), code=UNREAD,
-                          observed=row.outcome, remedy=fix or _LOOK.text, commands=() if fix else _LOOK.commands)
+            why, fix = state.dark.get(row.check, ("", ""))
+            yield Problem(row.check, row.subject, "unknown", cannot_be_told(why or _NOTHING_TOLD, row.outcome),
+                          code=UNREAD, observed=row.outcome, remedy=fix or _LOOK.text,
+                          commands=() if fix else _LOOK.commands)
 
 
 def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
@@ -156,6 +156,8 @@ def gone_dark(hosts: Iterable[Host | HostRow],
     unknown."""
     found: dict[str, set[tuple[str, str, str]]] = {}
     for host in hosts:
+        if not host.problems:       # most, where one host is read for many
+            continue
         dark = {plain(problem.check, 200) for problem in host.problems if problem.outcome == "unknown"}
         if those := {(row.check, row.subject, row.outcome) for row in open_rows.get(host.host, ()) if dark
                      and row.check in dark and row.outcome != "unknown"}:

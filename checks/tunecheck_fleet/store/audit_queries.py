@@ -47,7 +47,7 @@ def since(when: dict[int, float], seen: int, after: int | None) -> Since:
     return Since(seen, when.get(seen, 0.0), after, None if after is None else when.get(after))
 
 
-def there(number: int, also: Collection[int]) -> Any:
+def there(number: Any, also: Collection[int]) -> Any:
     """Snaps of that audit, and of hosts that were last heard before it in one of ``also``."""
     own = (snap.c.from_audit <= number) & (number <= SNAP_END)
     later = snap.alias()

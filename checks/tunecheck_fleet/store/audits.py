@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, true, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
 
 from tunecheck import __version__
 from tunecheck.errors import Misuse, UsageError
@@ -24,6 +24,7 @@ from .claims import settle
 from .open_history import Open
 from .sanitize import canonical, plain
 from .schema import audit, host, snap, turn, value
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -93,6 +94,10 @@ def let_go(store: OpenHistory) -> None:
             store.open.clear()
 
 
+_NAMES = Hot(select(host.c.name, snap.c.status).join(snap, snap.c.host_id == host.c.id).where(
+    there(bindparam("then"), ())))
+
+
 def pending(store: OpenHistory, audit_id: int) -> list[tuple[str, str]]:
     with store.db.read() as connection:
         asked = connection.execute(select(value.c.json).join(audit, audit.c.asked_id == value.c.id)
@@ -106,9 +111,7 @@ def pending(store: OpenHistory, audit_id: int) -> list[tuple[str, str]]:
 def _put(connection: Connection, audit_id: int, how: Sequence[str] = ()) -> set[str]:
     """The hosts that have a row in this audit itself (of these states): that a later one has them says nothing about
     this one."""
-    ended = func.coalesce(snap.c.to_audit, host.c.last_audit)
-    return set(connection.execute(select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(
-        snap.c.from_audit <= audit_id, audit_id <= ended, snap.c.status.in_(how) if how else true())).scalars())
+    return {name for name, status in _NAMES(connection, {"then": audit_id}) if not how or status in how}
 
 
 def running(store: OpenHistory, audit_id: int) -> float | None:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
-from sqlalchemy import Connection, Row, Select, or_, select, true
+from sqlalchemy import Connection, Row, Select, bindparam, or_, select, true
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
@@ -20,6 +20,7 @@ from .claims import last_answered
 from .groups import group_moves
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
+from .sql.compiled_statements import Hot
 from .told import NOTHING, Answered, Told
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ __all__ = ["find", "hosts", "identity_events", "known_hosts", "names", "newest_d
 _HOST = select(
     host.c.id, host.c.name, host.c.key, host.c.claimed, host.c.first_audit, host.c.last_audit, host.c.answered_audit,
     snap.c.status, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
+#: Of one audit alone: as ten thousand hosts are read most often.
+_HOSTS = Hot(_HOST.where(there(bindparam("then"), ())).order_by(host.c.name, host.c.id))
+_NAMED = select(host.c.id, host.c.name, snap.c.status).join(snap, snap.c.host_id == host.c.id)
+_NAMES = Hot(_NAMED.where(there(bindparam("then"), ())))
 _TOLD: Select[Any] = select(
     newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
 #: Hosts whose newest answers are read at a time: a host with 40 findings has 20 KiB of text there, of which hardly
@@ -39,7 +44,7 @@ _AT_ONCE = 200
 
 
 class _Head(NamedTuple):
-    """A row of _HOST. Of SQLAlchemy's own rows ten thousand take 20 ms more to read."""
+    """A row of _HOST."""
 
     id: int
     name: str
@@ -69,10 +74,11 @@ class _Itself(NamedTuple):
 
     @classmethod
     def of(cls, now: Mapping[str, Any], answer: Mapping[str, Any]) -> _Itself:
+        untold = frozenset(answer.get("checks", ()))
         return cls(now["group"], now["reason"], now["unknown"], answer["hardware"], answer["spec"],
                    answer["tunecheck"], frozenset(answer.get("unasked", ())),
-                   answer.get("dark", {}), frozenset(answer.get("checks", ())), answer.get("skipped", {}),
-                   frozenset(now.get("told", ())))
+                   {**dict.fromkeys(sorted(untold), ("", "")), **answer.get("dark", {})}, untold,
+                   answer.get("skipped", {}), frozenset(now.get("told", ())))
 
 
 def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
@@ -84,11 +90,7 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
     with store.db.read() as connection:
         when = times(store, connection)
         called = earlier_names(connection, number)
-        each: list[Any] = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
-        if only is not None and (those := [each_id for each_id, name in called.items() if name in only]):
-            each.append(host.c.id.in_(those) & host.c.name.not_in(list(only)))
-        heads = [_Head(*row) for some in each for row in connection.execute(
-            _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id)).all()]
+        heads = _heads(connection, number, also, only, called)
         if called:
             heads = sorted((row._replace(name=called.get(row.id, row.name)) for row in heads), key=lambda row: row.name)
             heads = [row for row in heads if only is None or row.name in only]
@@ -120,6 +122,18 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
         return found
 
 
+def _heads(connection: Connection, number: int, also: Collection[int], only: Collection[str] | None,
+           called: Mapping[int, str]) -> list[_Head]:
+    if only is None and not also:
+        # Of SQLAlchemy's own rows ten thousand take 20 ms more to read.
+        return list(map(_Head._make, _HOSTS(connection, {"then": number})))
+    each: list[Any] = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
+    if only is not None and (those := [each_id for each_id, name in called.items() if name in only]):
+        each.append(host.c.id.in_(those) & host.c.name.not_in(list(only)))
+    return [_Head(*row) for some in each for row in connection.execute(
+        _HOST.where(there(number, also), some).order_by(host.c.name, host.c.id)).all()]
+
+
 def _state(row: _Head, itself: _Itself, answer: Answered, earlier: int | None, number: int,
            when: dict[int, float], kept: bool) -> HostState:
     """``earlier``: of a silent host the audit that it answered last. ``kept``: as in HostState."""
@@ -135,9 +149,9 @@ def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answere
     """As hosts(), their names alone; with ``answered`` of those that did."""
     with store.db.read() as connection:
         called = earlier_names(connection, audit_id)
-        return {called.get(number, name) for number, name in connection.execute(
-            select(host.c.id, host.c.name).join(snap, snap.c.host_id == host.c.id).where(
-                there(audit_id, also), snap.c.status.in_(ANSWERED) if answered else true()))}
+        rows = _NAMES(connection, {"then": audit_id}) if not also else connection.execute(
+            _NAMED.where(there(audit_id, also))).all()
+        return {called.get(number, name) for number, name, status in rows if not answered or status in ANSWERED}
 
 
 def known_hosts(store: OpenHistory) -> list[str]:

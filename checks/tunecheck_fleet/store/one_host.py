@@ -13,6 +13,7 @@ from ..fleet_report import Since
 from . import history
 from .audit_queries import during, parts
 from .census import ABSENT, Held, few, survey_of
+from .found.alike import alike
 from .found.findings import during as found_during
 from .groups.members import members_of
 from .interned import digest
@@ -161,13 +162,21 @@ class OneHost:
         """Hosts of which not every problem is kept as a finding: a host tells too many, or a history from before
         findings were kept (0002) has heard nothing of it since."""
         with self._store.db.read() as connection:
-            counts: dict[int, int] = dict(iter(connection.execute(
-                select(finding_span.c.host_id, func.count()).group_by(finding_span.c.host_id))))
-            left = [number for number in self.members if number not in counts]
+            many = set(connection.execute(select(finding_span.c.host_id).group_by(finding_span.c.host_id).having(
+                func.count() >= _MOST)).scalars())
+            none = connection.execute(select(host.c.id).where(~select(finding_span.c.host_id).where(
+                finding_span.c.host_id == host.c.id).exists())).scalars()
+            left = self.members.keys() & none
             without = {number for part in parts(left) for number in connection.execute(
                 select(newest.c.host_id).where(newest.c.host_id.in_(part), newest.c.problems != "[]")).scalars()}
         return [name for number, (name, _) in self.members.items()
-                if counts.get(number, 0) >= _MOST or number in without]
+                if number in many or number in without]
+
+    def alike(self, checks: Collection[str]) -> list[list[str]]:
+        """Every host of the audit with a finding of these checks, those together that have and tell the same."""
+        with self._store.db.read() as connection:
+            found = alike(self._store, connection, self._number, checks)
+        return [[self.counted.of[number][0] for number in numbers if number in self.counted.of] for numbers in found]
 
     def holders(self, facts: Collection[str]) -> dict[str, dict[str, tuple[Any, Since]]]:
         """As Store.held, of those hosts that may share a value with this one: of a list, one of its texts."""

@@ -54,9 +54,9 @@ class HostState(NamedTuple):
     where an older audit is asked for, but for ``problems`` that are ``kept``: these are that audit's. ``unknown`` is
     that audit's. ``first_audit``: since when anything is known of it.
     ``claimed``: the key that it tells, where another host had it first. ``unasked``: checks that no specification asked
-    for in that audit; ``dark``: of those that told nothing, or not of everything, why, and what to do about it.
-    ``untold``: all of these; ``skipped``: those that did not apply, each with the code of its skip. ``reported``: what
-    is known of families that are ``unknown``."""
+    for in that audit; ``untold``: those that told nothing, or not of everything; ``dark``: all of these, with why, and
+    what to do about it (empty where that is not told). ``skipped``: those that did not apply, each with the code of its
+    skip. ``reported``: what is known of families that are ``unknown``."""
 
     host: str
     group: str

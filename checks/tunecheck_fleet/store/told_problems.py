@@ -7,9 +7,11 @@ code, its text is the one that was told first. What it observed is kept each tim
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from json import loads
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from .identify import Box
     from .open_history import OpenHistory
 
-__all__ = ["Over", "apart", "last_told", "read", "write"]
+__all__ = ["Over", "apart", "each_host", "last_told", "read", "write"]
 
 #: Characters of a text that a host told, and of all else of a problem: it cannot make the history larger.
 _TEXT, _HEAD = 4_000, 1 << 16
@@ -35,6 +37,9 @@ _END = Hot(update(problem_span).where(
     problem_span.c.words_id == bindparam("said"), problem_span.c.from_audit == bindparam("begun")).values(
     until_audit=bindparam("ended")))
 _BEGIN = Hot(insert(problem_span))
+#: In the order of the primary key, so that nothing has to be sorted.
+_EVERY = Hot(select(problem_span).order_by(
+    problem_span.c.host_id, problem_span.c.problem_id, problem_span.c.words_id, problem_span.c.from_audit))
 _NEWEST = select(newest.c.problems).where(newest.c.host_id == bindparam("number"))
 
 
@@ -123,6 +128,19 @@ def read(store: OpenHistory, connection: Connection, told: Told, names: Mapping[
     for host_id, about, words in rows:
         found[host_id].append(told.again(names[host_id], texts[about], texts[words]))
     return {host_id: tuple(problems) for host_id, problems in found.items()}
+
+
+def each_host(store: OpenHistory, connection: Connection,
+              checks: Collection[str]) -> Iterator[tuple[int, tuple[tuple[Any, ...], ...]]]:
+    """Every host with what it ever told of these checks: the numbers of each problem and of its words, from which audit
+    until which one. Hosts with the same numbers told the same, but for the text of what has a code and the host's name
+    in its plays."""
+    numbers = set(connection.execute(select(problem_span.c.problem_id).distinct()).scalars())
+    texts = store.interned.texts(connection, numbers)
+    wanted = {number for number in numbers if plain(loads(texts[number])["check"], 200) in checks}
+    for host_id, rows in groupby(chain.from_iterable(_EVERY.parts(connection, {})), key=itemgetter(0)):
+        if told := tuple([row[1:] for row in rows if row[1] in wanted]):
+            yield host_id, told
 
 
 def last_told(store: OpenHistory, connection: Connection, findings: Collection[Over],

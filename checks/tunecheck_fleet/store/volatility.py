@@ -15,7 +15,7 @@ from tunecheck.util.at_first_use import dataclass
 
 from ..scope import fleet_of
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, during, there, times
+from .audit_queries import ANSWERED, SNAP_END, during, parts, there, times
 from .rows import Flap, Volatile
 from .schema import host, snap, span
 
@@ -138,7 +138,9 @@ def flaps(store: OpenHistory, days: float = FLAP_DAYS, audit_id: int | None = No
                 .order_by(span.c.from_audit)):
             seen.setdefault((host_id, fact_id), [before]).append(value)
         null = store.interned.null(connection)
-        hosts = dict(iter(connection.execute(select(host.c.id, host.c.name))))
+        hosts: dict[int, str] = {}
+        for part in parts({host_id for host_id, _ in seen}):
+            hosts.update(map(tuple, connection.execute(select(host.c.id, host.c.name).where(host.c.id.in_(part)))))
         names = store.interned.facts(connection)
     found = []
     for (host_id, fact_id), values in seen.items():

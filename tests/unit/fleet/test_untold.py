@@ -194,3 +194,11 @@ def test_an_answer_says_why_a_check_told_nothing() -> None:
     cut = _log(_LATER)
     assert {"xid", "gpu-fallen-off"} <= cut.dark.keys() <= {*cut.untold}
     assert all(why for why, _ in cut.dark.values())
+
+
+def test_what_is_not_asked_and_what_tells_nothing_is_in_the_same_order_in_every_run(store: Store) -> None:
+    names = tuple(f"check-{number}" for number in range(8))
+    found = _night(store, Seen("h", "g", "ok", hardware="hw", tunecheck="0.1.0", document=b"{}", unasked=names,
+                               untold=names))
+    [host] = document(found)["hosts"]
+    assert list(host["skipped"]) == list(host["dark"]) == sorted(names)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from fnmatch import filter as matching
 from fnmatch import fnmatchcase
 
 from tunecheck.util.text import some
@@ -14,12 +15,14 @@ from ...store.rows import Waiver
 from ..authority import checks_of
 from ..causes import causes
 from ..rows import VALUES, Row
-from ..view import View, canon
+from ..view import Host, View, canon
 
-__all__ = ["judged_by", "matches", "waive"]
+__all__ = ["judged_by", "matches", "may_be_waived", "waive"]
 
 #: An accepted value is so for good: the end of the year 9999, for JSON has no infinity.
 _NEVER = 253402300799.0
+#: What makes a name a pattern.
+_PATTERN = frozenset("*?[")
 
 
 def waive(view: View, rows: Iterable[Row]) -> tuple[list[Row], list[Note], list[int]]:
@@ -84,6 +87,17 @@ def matches(waiver: Waiver, row: Row) -> bool:
             and any(fnmatchcase(name, pattern) for name in
                 {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", row.about})
             and (waiver.value is None or waiver.value == canon(row.value)))
+
+
+def may_be_waived(waivers: Iterable[Waiver], names: Collection[str], hosts: Mapping[str, Host]) -> set[str]:
+    """The hosts of which a waiver may cover what is told of one of these facts and checks."""
+    found: set[str] = set()
+    for waiver in waivers:
+        pattern = waiver.fact.endswith(".") or not _PATTERN.isdisjoint(waiver.fact)
+        if pattern or any(waiver.fact == name or waiver.fact.startswith(f"{name}/") for name in names):
+            found.update(name for name in matching(hosts, waiver.host or "*")
+                         if fnmatchcase(hosts[name].group, waiver.group or "*"))
+    return found
 
 
 def _live(waiver: Waiver, now: float) -> bool:

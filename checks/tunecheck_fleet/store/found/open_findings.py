@@ -3,7 +3,7 @@ share one list, as ten thousand hosts with 44 findings each would need 130 MiB o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from itertools import chain, groupby
 from operator import itemgetter
@@ -22,7 +22,7 @@ from .gpu_warnings import with_gpus
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
 
-__all__ = ["open_findings"]
+__all__ = ["each_host", "open_findings"]
 
 #: In the order of the primary key, so that nothing has to be sorted.
 _SPANS = Hot(select(
@@ -45,7 +45,7 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         gone = set(connection.execute(select(host.c.id).where(host.c.retired_audit <= number)).scalars())
-        of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in _each_host(connection, number)
+        of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in each_host(connection, number)
                       if host_id not in gone}
         # Afterwards: on PostgreSQL others may have put new ones meanwhile.
         named = {each: (check, subject) for each, check, subject in connection.execute(
@@ -66,12 +66,17 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
     return {name: lists[rows] for name, rows in of_name.items()}
 
 
-def _each_host(connection: Connection, number: int) -> Iterator[tuple[int, tuple[_Row, ...]]]:
+def each_host(connection: Connection, number: int,
+              only: Container[int] | None = None) -> Iterator[tuple[int, tuple[_Row, ...]]]:
+    """Every host with its findings as of that audit; of these findings alone, where ``only`` says which."""
     ran = runs(connection, [host_id for host_id, in _MOVED(connection, {"then": number})])
     gpus = with_gpus(connection, select(finding_span).where(during(number)))
     every = chain.from_iterable(_SPANS.parts(connection, {"then": number}))
     for host_id, rows in groupby(every, key=itemgetter(0)):
-        yield host_id, tuple([
-            (found, outcome, begun, after, after is not None and receipt(ran, host_id, begun) is not None,
+        found = tuple([
+            (found, outcome, begun, after, receipt(ran, host_id, begun) is not None,
              (host_id, found, begun) in gpus and outcome == "warn", gpus.get((host_id, found, begun), False))
-            for _, found, outcome, begun, after in rows])
+            if after is not None else (found, outcome, begun, None, False, False, False)
+            for _, found, outcome, begun, after in rows if only is None or found in only])
+        if found:
+            yield host_id, found
