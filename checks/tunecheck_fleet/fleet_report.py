@@ -13,13 +13,17 @@ from tunecheck.util.host_names import fold, natural
 from .fixes import Fix, on_hosts, said
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Cause", "Decision", "FleetReport", "HostRow", "LastHeard", "Note", "Since", "Split", "State",
-           "Waived", "Wave"]
+__all__ = ["Authority", "Began", "Cause", "Decision", "FleetReport", "HostRow", "LastHeard", "Note", "Since", "Split",
+           "State", "Waived", "Wave"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
 #: or, where a host was named to compare with, that host.
 Authority = Literal["desired", "previous", "majority", "role", "identity", "reference"]
+#: By what a host began to differ from most of its group: its own value changed; it was so when the host was first
+#: heard; most of the others changed; it was moved to another group; else so many others have one value only since then.
+#: Empty: it is no such cause, or not on all of its hosts by one of these.
+Began = Literal["", "changed", "first", "others", "regrouped", "share"]
 
 
 #: Characters of the names of groups.
@@ -161,6 +165,9 @@ class Cause:
     last_heard: tuple[LastHeard, ...] = ()
     #: Of what is over, host -> when it ended. Values and ``since`` are those that it had while it was open.
     ended: Mapping[str, Since] = field(default_factory=dict)
+    #: By what it began that the hosts differ from most of their group. Where that was no change of their own,
+    #: ``before`` is what most have.
+    began: Began = ""
     #: Where its hosts are of several groups, which of these each is of; ``group`` has all their names.
     group_of: Mapping[str, str] = field(default_factory=dict)
 
@@ -222,6 +229,11 @@ class Cause:
         """Whether nobody could ever look: nothing was found, so it is no drift, and no pass either. What was known once
         is drift when it cannot be told any more: to take evidence away improves no verdict."""
         return self.outcome == "unknown" and self.severity == "low"
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether no value of its hosts changed: others did, or the host is compared with others than before."""
+        return self.began in ("first", "others", "regrouped", "share")
 
     @property
     def counts(self) -> bool:

@@ -19,7 +19,8 @@ def focus(report: FleetReport, host: str | None, fact: str | None) -> FleetRepor
     if host is not None:
         rows = tuple(row for row in report.hosts if row.host == host)
         report = replace(
-            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), splits=(), timeline=(),
+            report, hosts=rows, audit=replace(report.audit, asked=len(rows)), timeline=(),
+            splits=tuple(split for split in report.splits if split.group in {row.group for row in rows}),
             notes=tuple(note for note in report.notes if isinstance(note, Note) and (note.hides or host in note.hosts)),
             causes=tuple(replace(cause, hosts=(host,), group=cause.group_of.get(host, cause.group), group_of={})
                          for cause in report.causes if host in cause.hosts))

@@ -67,8 +67,7 @@ else:
                     return      # another thread was first
                 before = set(vars(cls))
                 try:
-                    delattr(cls, _FIELDS)
-                    del cls.__init__
+                    # Until the class is made both names lead here: another thread that uses the class waits.
                     # Without one, dataclasses writes a signature here, which costs as much as a method.
                     cls.__doc__ = cls.__doc__ or cls.__name__
                     _dataclass(cls, **self._options)
@@ -80,17 +79,26 @@ else:
                     setattr(cls, _FIELDS, self)
                     raise
 
+    def _init_of(cls: type, frozen: bool) -> None:
+        """Give the class the __init__ of a dataclass, in one step: the one of a subclass, which takes the same."""
+        below = dataclasses.dataclass(repr=False, eq=False, frozen=frozen)(
+            type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "__module__": cls.__module__}))
+        below.__init__.__qualname__ = f"{cls.__qualname__}.__init__"
+        cls.__init__ = below.__init__
+
     def _dataclass(cls: type, eq: bool = True, frozen: bool = False, **others: bool) -> None:
         """Make the dataclass, with methods for printing and comparing that behave as those of dataclasses. That
         compiles a text for each of them, half of its time, and few classes are ever printed or compared."""
         if others or "__eq__" in vars(cls) or "__hash__" in vars(cls):
-            dataclasses.dataclass(eq=eq, frozen=frozen, **others)(cls)
+            dataclasses.dataclass(init=False, eq=eq, frozen=frozen, **others)(cls)
+            _init_of(cls, frozen)
             return
         if frozen and not any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:]):
             dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
             _freeze(cls)
         else:
-            dataclasses.dataclass(repr=False, eq=False, frozen=frozen)(cls)
+            dataclasses.dataclass(init=False, repr=False, eq=False, frozen=frozen)(cls)
+            _init_of(cls, frozen)
         if "__repr__" not in vars(cls):
             cls.__repr__ = _repr
         if not eq:

@@ -65,7 +65,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
     befores = Counter(canon(row.before) for row in pile)
     before = min(befores, key=lambda text: (-befores[text], text))
     texts = Counter(row.text for row in told)
-    text = min(texts, key=lambda text: (-texts[text], text))
+    text = min(texts, key=lambda text: (-texts[text], not text, text))
     if first.state == "resolved" and first.outcome and len(texts) > 1:      # each is so of its own hosts alone
         text = OVER
     else:
@@ -100,7 +100,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         asked=tuple(sorted({row.host for row in pile if row.asked})),
         untold=tuple(sorted({row.host for row in dark} | (unread if unread < set(hosts) else set()))),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
-        ended=_ended(pile),
+        ended=_ended(pile), began=first.began if len({row.began for row in pile}) == 1 else "",
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
                          for heard in sorted({row.heard for row in pile if row.heard is not None})))
 

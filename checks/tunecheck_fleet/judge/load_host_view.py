@@ -19,6 +19,7 @@ from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
 from .carried_on import carried_on
+from .like.differed import differed
 from .naming.wordings import wordings
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
@@ -88,7 +89,11 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         problem.check for problem in (state.problems if state else ())}
     shared = _shared(one, bare, [fact for fact in meta if meta[fact].kind == "identity"])
     facts = one.differing(options.share, options.at_least, lambda fact: meta.get(fact, Meta()).kind == "config")
-    facts |= {kept.fact for kept in shared}
+    if options.judges("majority"):
+        facts |= one.divided(SPLIT, options.share, options.at_least,
+                             lambda fact: meta.get(fact, Meta()).kind == "config")
+    then = differed(store, audit, (previous.id,))
+    facts |= {kept.fact for kept in shared} | then.of(name)
     facts |= {row.fact for row in store.changes(previous.id, audit.id, host=name)}
     facts |= {row.fact for row in store.unapproved(audit.id, restless, host=name)[0]}
     pairs = one.pairs() if listed else set()
@@ -98,8 +103,8 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     moving = facts | about | restless
 
     # The others, as far as they share in that.
-    census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least)
-    census, outliers = without_left(store, bare, census, outliers, audit, options)
+    census, outliers = one.survey(facts, min(SPLIT, options.share), options.at_least, then.facts)
+    census, outliers = without_left(store, bare, census, outliers, audit, options, then.rows)
     changes = store.changes(previous.id, audit.id, moving)
     opened, back = store.unapproved(audit.id, restless, moving)
     flaps = store.flaps(audit_id=audit.id, facts=moving | checks)
@@ -145,6 +150,8 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times for row in flaps},
+        differing=then.then(store, {row.fact for row in outliers}, options), last=then.last, kept=then.kept,
+        followed=then.followed,
         meta=meta, approved=allowed, judged=frozenset(judged),
         names=frozenset(fact for _, fact in pairs) if listed else frozenset(one.told(about)))
 

@@ -13,6 +13,7 @@ from tunecheck.errors import Misuse, UsageError
 from ..model import AuditHead
 from .approved import approved
 from .carried_on import carried_on
+from .like.differed import differed
 from .naming.wordings import wordings
 from .notes import passed
 from .options import SPLIT, JudgeOptions
@@ -61,11 +62,12 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     began, standing = began_of(opened)
     states = store.hosts(audit.id, also, gauges=(STATE,))
     before = _compared_before(states, store.names(audit.id), also, previous) if options.since is None else {}
-    census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also)
+    then = differed(store, audit, (*((previous.id,) if previous else ()), *before.values()))
+    census, outliers, classes = store.survey(min(SPLIT, options.share), options.at_least, audit.id, also, then.facts)
     kept = [host_of(state, problems_of(state, audit, opened.get(state.host, ())), classes.get(state.host, ""))
             for state in states]
     hosts = tuple(sorted((*kept, *missing(store, audit, {host.host for host in kept})), key=lambda host: host.host))
-    census, outliers = without_left(store, hosts, census, outliers, audit, options)
+    census, outliers = without_left(store, hosts, census, outliers, audit, options, then.rows)
     after = previous.id if previous else 0
     # Where no audit before heard a host of this one, the hosts that others heard have earlier ones all the same.
     compared = previous is not None or bool(before)
@@ -113,6 +115,8 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         timeline=tuple((row.audit, row.at, row.changed, row.answered) for row in store.timeline(_TIMELINE)
                        if row.audit <= audit.id),
         known=frozenset(store.known_hosts()), reference=options.host,
+        differing=then.then(store, {row.fact for row in outliers}, options), last=then.last, kept=then.kept,
+        followed=then.followed,
         before=before, notes=_ages(states, audit, also))
     if options.host is not None:
         if options.host not in {host.host for host in hosts}:

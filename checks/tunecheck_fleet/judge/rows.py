@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command
 
-from ..fleet_report import Authority, Cause, Decision, Since, Waived
+from ..fleet_report import Authority, Began, Cause, Decision, Since, Waived
 from ..store.sanitize import plain as stored
 from .view import canon
 
@@ -108,6 +108,8 @@ class Row(NamedTuple):
     about: str = ""
     #: Of a host that is silent: the audit that heard it last, and when.
     heard: tuple[int, float] | None = None
+    #: As in Cause.
+    began: Began = ""
     #: Why the value cannot be read now, where it is the one last known.
     unread: str = ""
     #: As in Cause.

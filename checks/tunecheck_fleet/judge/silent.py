@@ -7,7 +7,7 @@ nobody knows whether the silent host moved with them."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from ..model import AuditHead
@@ -22,8 +22,10 @@ __all__ = ["without_left"]
 
 
 def without_left(store: Store, hosts: Iterable[Host], census: list[CensusRow], outliers: list[Outlier],
-                 audit: AuditHead, options: JudgeOptions) -> tuple[list[CensusRow], list[Outlier]]:
-    """The census and the outliers, without the silent hosts in those facts in which the others left them."""
+                 audit: AuditHead, options: JudgeOptions,
+                 still: Collection[tuple[str, str]] = ()) -> tuple[list[CensusRow], list[Outlier]]:
+    """The census and the outliers, without the silent hosts in those facts in which the others left them.
+    ``still``: (host, fact) that differed before already, and did so whatever the others have now."""
     heard = {host.host: host.last_ok for host in hosts if not host.answered and host.last_ok is not None}
     silent: dict[tuple[str, str, str], list[tuple[Outlier, int]]] = defaultdict(list)
     for row in outliers:
@@ -39,7 +41,7 @@ def without_left(store: Store, hosts: Iterable[Host], census: list[CensusRow], o
         for row, last in rows:
             moved = {change.host for change in changes if change.since.seen > last
                      and change.group == row.group and canon(change.value) == canon(row.majority)}
-            if row.count - len(moved) < share * row.total:
+            if row.count - len(moved) < share * row.total and (row.host, row.fact) not in still:
                 left[(*key, canon(row.value))] += 1
                 gone.add((row.host, row.fact))
     if not gone:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from tunecheck.errors import UsageError
 from tunecheck.model.command import of_inventory
 from tunecheck.rules.codes import NOT_DECLARED
 
@@ -25,7 +27,8 @@ from .carried_on import told_before
 from .causes import causes
 from .desired import desired
 from .identity import identity, replaced
-from .majority import majority, splits
+from .like.majority import Compared, majority
+from .like.splits import splits
 from .moves import net, rollouts
 from .notes import notes
 from .options import JudgeOptions
@@ -64,9 +67,10 @@ def report(store: Store, audit_id: int | None = None, options: JudgeOptions | No
     with uncollected():
         seen = host_view(store, audit_id, options, about, listed) if about is not None else None
         seen = seen or view(store, audit_id, options)
-        found, numbers = judge(seen, options, about)
+        found, numbers, compared = _verdict(seen, options, about)
         if about is None:
             _note(store, seen, numbers)
+            _keep(store, seen, compared, options)
         del seen        # before the collector may look at all of it
     return found
 
@@ -94,9 +98,24 @@ def _note(store: Store, seen: View, numbers: list[int]) -> None:
         store.matched(fresh, seen.audit.id)
 
 
+def _keep(store: Store, seen: View, compared: Compared, options: JudgeOptions) -> None:
+    """Keep who differs from the others, so that the next audit knows since when. Only of what is asked every time: a
+    look that compares otherwise leaves no trace."""
+    usual = JudgeOptions(union=options.union, now=options.now, claims=options.claims, entries=options.entries)
+    if options == usual and not seen.before and seen.audit.finished is not None and not seen.kept:
+        with suppress(UsageError):      # a history that cannot be written can be read all the same
+            store.keep_differing(seen.audit.id, compared.open, compared.ended)
+
+
 def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[FleetReport, list[int]]:
     """The report, and which waivers covered something. Pure: equal views give equal reports. ``about``: as in
     report(). Its causes and rows are of this host alone; what causes are called depends on all hosts."""
+    found, numbers, _ = _verdict(view, options, about)
+    return found, numbers
+
+
+def _verdict(view: View, options: JudgeOptions, about: str | None) -> tuple[FleetReport, list[int], Compared]:
+    """The same, and who differs from the others."""
     another = replaced(view)
     moves = net(move for move in view.moves if move.host not in another)
     volatile = volatile_facts(view, moves.moves)
@@ -105,7 +124,8 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
     ruled = _ruled(view, settled)
-    outliers, voted = majority(view, moves, found, rolled, ruled, skip, options)
+    compared = majority(view, moves, found, rolled, ruled, skip, options)
+    outliers, voted = compared.rows, compared.settled
     # Where only the previous audit is asked for, the majority has not said anything yet.
     done = settled | voted if options.judges("majority") and options.judges("previous") else settled
     # What differs from the others is told as that, also where a check that stays open says nothing of the change.
@@ -121,7 +141,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         own = {row.fact for row in rows if row.host == about}
         rows = [row for row in rows if row.fact in own]
     found_causes = causes(rows, about, view.wordings)
-    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
+    undecided = splits(view, moves, found, _of_groups(view, settled), skip, options, about)
     path = inventory_of(view.audit.scope)
     return FleetReport(
         audit=view.audit, previous=view.previous,
@@ -130,7 +150,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
         splits=undecided if options.judges("majority") else (), timeline=view.timeline,
         judged=_judged(view, found, names), baseline=options.baseline,
         over_audits=options.since is not None and view.previous is not None,
-        notes=(*waived, *notes(view, volatile, moves.back, unjudged, about))), matched
+        notes=(*waived, *compared.notes, *notes(view, volatile, moves.back, unjudged, about))), matched, compared
 
 
 _Told = TypeVar("_Told", Cause, Problem)

@@ -14,11 +14,11 @@ from tunecheck.util.at_first_use import dataclass
 from ..fleet_report import Decision, Since
 from ..model import AuditHead, Problem, Status
 from ..store.groups.group_moves import GroupMove
-from ..store.rows import Claim, Volatile, Waiver
+from ..store.rows import Claim, Differing, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 
-__all__ = ["Carried", "Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View",
-           "Waiver", "Wording", "canon"]
+__all__ = ["Carried", "Claim", "Differing", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally",
+           "View", "Waiver", "Wording", "canon"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _NO_REASON: Mapping[str, tuple[str, str]] = MappingProxyType({})
@@ -203,9 +203,11 @@ class View:
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
-    that one. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's. Of a view
-    for one host, which holds no more than that takes: ``names`` of facts that are told by any host, and ``judged``,
-    every (group, fact or check) of the fleet."""
+    that one. ``differing``: (host, fact) that differed from most of its like at the audit before, ``last``, of the same
+    inventory and limit, or differs in this one; ``kept``: that is put down of this one, and ``followed``: of the one
+    before. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's. Of a view for
+    one host, which holds no more than that takes: ``names`` of facts that are told by any host, and ``judged``, every
+    (group, fact or check) of the fleet."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -243,6 +245,10 @@ class View:
     reference: str | None = None
     approved: frozenset[tuple[str, str]] = frozenset()
     before: Mapping[str, int] = field(default_factory=dict)
+    differing: Mapping[tuple[str, str], Differing] = field(default_factory=dict)
+    last: AuditHead | None = None
+    kept: bool = False
+    followed: bool = False
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
@@ -252,6 +258,22 @@ class View:
         """Whether the host had it at the audit that it is compared with."""
         prior = self.before.get(host, self.previous.id if self.previous is not None else 0)
         return since is not None and since.seen <= prior
+
+    def was_open(self, state: Differing) -> bool:
+        """Whether that was open until this audit."""
+        return state.over in (None, self.audit.id)
+
+    def differed(self, outlier: Outlier) -> Differing | None:
+        """That the host differed with this value at the audit before, and since when."""
+        state = self.differing.get((outlier.host, outlier.fact))
+        return state if state is not None and self.was_open(state) and (
+            outlier.since is None or outlier.since.seen <= state.told) else None
+
+    @property
+    def now_since(self) -> Since:
+        """Between the audit before and this one."""
+        last = self.last or self.previous
+        return Since(self.audit.id, self.audit.started, last.id if last else None, last.started if last else None)
 
     def decision(self, kind: Literal["approve", "acknowledge"], host: str, name: str,
              since: Since | None) -> Decision | None:

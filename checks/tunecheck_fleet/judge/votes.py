@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tunecheck.util.at_first_use import dataclass
@@ -39,12 +39,13 @@ class Vote:
         return self.before is not None and self.before != canon(self.value)
 
 
-def votes(view: View, moves: Net, options: JudgeOptions) -> dict[Key, Vote]:
-    """(group, hardware, fact) -> the vote, for every config fact that enough hosts have."""
+def votes(view: View, moves: Net, options: JudgeOptions, few: Collection[str] | None = None) -> dict[Key, Vote]:
+    """(group, hardware, fact) -> the vote, for every config fact that enough hosts have; ``few``: of these facts alone,
+    however few have them."""
     now: dict[Key, Counter[str]] = defaultdict(Counter)
     values: dict[str, Any] = {}
     for tally in view.tallies:
-        if view.of(tally.fact).kind == "config":
+        if (few is None or tally.fact in few) and view.of(tally.fact).kind == "config":
             text = canon(tally.value)
             values[text] = tally.value
             now[tally.group, tally.hardware, tally.fact][text] += tally.hosts
@@ -60,7 +61,7 @@ def votes(view: View, moves: Net, options: JudgeOptions) -> dict[Key, Vote]:
     found = {}
     for key, counts in sorted(now.items()):
         total = sum(counts.values())
-        if total < options.at_least:
+        if total < options.at_least and few is None:
             continue
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         found[key] = Vote(key[0], values[ranked[0][0]], ranked[0][1], total,

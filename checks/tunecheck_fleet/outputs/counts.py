@@ -56,7 +56,9 @@ def verdict_line(report: FleetReport) -> str:
         # A check asks less of such a host: the specification may name a number, and every host only has one.
         bare = sum(not row.specified for row in report.hosts if row.status in ("ok", "partial"))
         by = f"; {bare} judged without a specification" if report.fact in BY_ID and bare else ""
-        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{over}{by}{tail}"
+        # No verdict is no good one: a group that does not agree is named.
+        undecided = f"; {plural(len(report.splits), 'split')} without a verdict" if report.splits else ""
+        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{over}{by}{undecided}{tail}"
     hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"

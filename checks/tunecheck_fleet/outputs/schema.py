@@ -49,7 +49,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), source=later(TEXT), before=_VALUE, value=_VALUE,
     expected=TEXT,
     text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
-    fixes=later(listed(_FIX)), intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
+    fixes=later(listed(_FIX)), began=later({"enum": ["", "changed", "first", "others", "regrouped", "share"]}),
+    intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
     untold=later(listed(TEXT)), ended=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
     last_heard=later(listed(object_(audit=COUNT, at=_TIME, hosts=listed(TEXT)))))

@@ -122,10 +122,14 @@ def _text(value: Any, depth: int) -> str:
 
 
 def change(cause: Cause) -> str:
-    """"pt -> (absent)"; of a check that knows no values, what it says, and of one that is over, why."""
+    """"pt -> (absent)", or "pt (most others: off)" where its value did not change; of a check that knows no values,
+    what it says, and of one that is over, why."""
     if in_words(cause):
         return cause.text or "(absent)"
     before, value = measured(cause.fact, cause.before), measured(cause.fact, cause.value)
+    if cause.unchanged and cause.before != cause.value:
+        others, own = shown_apart((before, value))
+        return f"{own} (most others: {others})"
     return " -> ".join(shown_apart((before, value))) if cause.before != cause.value else shown(value)
 
 

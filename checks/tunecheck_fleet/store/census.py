@@ -164,26 +164,26 @@ def _absences(fleet: Fleet) -> None:
     fleet.values[ABSENT] = None
 
 
-def survey(store: OpenHistory, share: float, at_least: int, audit_id: int,
-           also: Collection[int]) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
+def survey(store: OpenHistory, share: float, at_least: int, audit_id: int, also: Collection[int],
+           few_count: Collection[str] = ()) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
     with uncollected(), store.db.read() as connection:
         members = members_of(store, connection, audit_id, also)
         fleet = _fleet(store, connection, audit_id, members)
-        return (*_surveyed(fleet, times(store, connection), share, at_least), members.classes)
+        return (*_surveyed(fleet, times(store, connection), share, at_least, few_count), members.classes)
 
 
 def survey_of(store: OpenHistory, connection: Connection, members: Members, number: int, facts: Collection[int],
-              share: float, at_least: int) -> tuple[list[CensusRow], list[Outlier]]:
+              share: float, at_least: int, few_count: Collection[str] = ()) -> tuple[list[CensusRow], list[Outlier]]:
     """``survey`` of these facts alone, of hosts that are known."""
     fleet = _counted(store, connection, members, few(connection, number, members.of, facts),
                      lambda facts: chain.from_iterable(few(connection, number, members.of, facts)))
-    return _surveyed(fleet, times(store, connection), share, at_least)
+    return _surveyed(fleet, times(store, connection), share, at_least, few_count)
 
 
-def _surveyed(fleet: Fleet, when: dict[int, float], share: float, at_least: int
+def _surveyed(fleet: Fleet, when: dict[int, float], share: float, at_least: int, few_count: Collection[str]
               ) -> tuple[list[CensusRow], list[Outlier]]:
     """What only silent hosts told is judged where it sets one apart, and is no vote of anybody else."""
-    found = _outliers(fleet, when, share, at_least)
+    found = _outliers(fleet, when, share, at_least, few_count)
     apart = {(row.group, row.hardware, row.fact) for row in found}
     return _census(fleet, apart), found
 
@@ -209,12 +209,14 @@ def outliers(store: OpenHistory, share: float, at_least: int, audit_id: int | No
         return _outliers(_heard(store, connection, number), times(store, connection), share, at_least)
 
 
-def _outliers(fleet: Fleet, when: dict[int, float], share: float, at_least: int) -> list[Outlier]:
+def _outliers(fleet: Fleet, when: dict[int, float], share: float, at_least: int,
+              few_count: Collection[str] = ()) -> list[Outlier]:
+    """``few_count``: facts of which fewer hosts count, too: where a host differed, and its like became fewer."""
     chosen: dict[tuple[Cohort, int], int] = {}      # -> what most have
     for key, tally in fleet.tallies.items():
         total = fleet.sizes[key[0]] - tally.unknown
         majority, count = tally.counts.most_common(1)[0]
-        if total >= at_least and count != total and count >= share * total:
+        if (total >= at_least or fleet.names[key[1]] in few_count) and count != total and count >= share * total:
             chosen[key] = majority
     again = _read_again(fleet, chosen)
     found = []

@@ -61,13 +61,15 @@ class OneHost:
         """Host -> the hardware of those that it is compared with."""
         return self.counted.classes
 
-    def survey(self, facts: Collection[str], share: float, at_least: int) -> tuple[list[CensusRow], list[Outlier]]:
+    def survey(self, facts: Collection[str], share: float, at_least: int, few: Collection[str]
+               ) -> tuple[list[CensusRow], list[Outlier]]:
         """Store.survey of these facts alone."""
         numbers = {number for number, name in self.facts.items() if name in facts}
         if not numbers:
             return [], []
         with self._store.db.read() as connection:
-            return survey_of(self._store, connection, self.counted, self._number, numbers, share, at_least)
+            return survey_of(self._store, connection, self.counted, self._number, numbers, share, at_least,
+                             few)
 
     def differing(self, share: float, at_least: int, votes: Callable[[str], bool]) -> set[str]:
         """The facts on which the host differs from at least ``share`` of its cohort. A fact is read no further once
@@ -101,6 +103,32 @@ class OneHost:
             most = max((alike(fact, held) for held in {*counts[fact], ABSENT} - {mine.get(fact, ABSENT)}), default=0)
             if total >= at_least and most >= share * total - 1e-6:
                 found.add(self.facts[fact])
+        return found
+
+    def divided(self, least: float, share: float, at_least: int, votes: Callable[[str], bool]) -> set[str]:
+        """The facts of which no value has ``share`` of the host's cohort, and one has ``least``. Counted by the
+        database: of most facts nearly all of the cohort have one value."""
+        own = self.counted.of.get(self._own) if self._own is not None else None
+        peers = [number for number, (_, cohort) in self.counted.of.items() if own is not None and cohort == own[1]]
+        if len(peers) < at_least:
+            return set()
+        facts = sorted(number for number, name in self.facts.items() if votes(name))
+        counts: dict[int, Counter[int]] = defaultdict(Counter)
+        with self._store.db.read() as connection:
+            for part in parts(peers):
+                for fact_id, value_id, count in connection.execute(
+                        select(span.c.fact_id, span.c.value_id, func.count()).where(
+                            span.c.host_id.in_(part), span.c.fact_id.in_(facts), during(self._number))
+                        .group_by(span.c.fact_id, span.c.value_id)):
+                    counts[fact_id][ABSENT if value_id == self._null else value_id] += count
+        unknown = Counter(fact_id for number in peers for fact_id in self._never.get(number, ()))
+        found = set()
+        for fact_id, held in counts.items():
+            total = len(peers) - unknown[fact_id]
+            # A host may still hold what it called unknown later: then it was counted, and is no host without a value.
+            held[ABSENT] += max(0, total - held.total())
+            if total >= at_least and least * total <= max(held.values()) < share * total:
+                found.add(self.facts[fact_id])
         return found
 
     def told(self, names: Collection[str]) -> set[str]:

@@ -11,7 +11,9 @@ from tunecheck.errors import UsageError
 from .rows import Pruned
 from .schema import (
     audit,
+    compared,
     decision,
+    differing,
     finding_span,
     host,
     identity,
@@ -54,6 +56,8 @@ def _prune(connection: Connection, first: int) -> Pruned:
     time, hidden."""
     spans = connection.execute(delete(span).where(span.c.until_audit <= first, ~is_approved())).rowcount
     connection.execute(delete(finding_span).where(finding_span.c.until_audit <= first))
+    connection.execute(delete(differing).where(differing.c.until_audit <= first))
+    connection.execute(delete(compared).where(compared.c.audit_id < first))
     connection.execute(delete(problem_span).where(problem_span.c.until_audit <= first))
     snaps = connection.execute(delete(snap).where(snap.c.to_audit < first)).rowcount
     # That it is a clone counts for as long as it claims another one's key.
@@ -65,7 +69,8 @@ def _prune(connection: Connection, first: int) -> Pruned:
     used = union(*(select(column) for column in (
         span.c.from_audit, span.c.until_audit, span.c.after_audit, snap.c.from_audit, snap.c.to_audit,
         finding_span.c.from_audit, finding_span.c.until_audit, finding_span.c.after_audit,
-        problem_span.c.from_audit, problem_span.c.until_audit, host.c.first_audit,
+        problem_span.c.from_audit, problem_span.c.until_audit, differing.c.from_audit, differing.c.until_audit,
+        differing.c.seen_audit, differing.c.after_audit, host.c.first_audit,
         host.c.last_audit, host.c.answered_audit, newest.c.audit_id, identity.c.audit_id, decision.c.audit_id)))
     gone = connection.execute(select(func.count()).select_from(audit).where(old, audit.c.pruned.is_(False))).scalar()
     used_ids = used.subquery()

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from tunecheck.util.at_first_use import dataclass
 
-from ..fleet_report import Decision, Since
+from ..fleet_report import Began, Decision, Since
 from ..model import Change, Problem, Status
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Claim",
     "Decided",
     "DiffRow",
+    "Differing",
     "Flap",
     "HostState",
     "IdentityEvent",
@@ -155,6 +156,20 @@ class Outlier(NamedTuple):
     total: int
     since: Since | None
     told: int | None = None
+
+
+class Differing(NamedTuple):
+    """That a host differs from most of its like, since when, by what that ``began`` (judge/like/began.py), and the
+    audits that ``told`` it first and in which it was over (None: in none). ``kept``: by a report; else by the values of
+    then alone."""
+
+    host: str
+    fact: str
+    since: Since | None
+    began: Began
+    told: int
+    over: int | None = None
+    kept: bool = True
 
 
 @dataclass(frozen=True)

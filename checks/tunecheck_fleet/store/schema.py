@@ -27,9 +27,9 @@ from sqlalchemy import (
     true,
 )
 
-__all__ = ["audit", "decided", "decision", "fact", "finding", "finding_span", "host", "identity", "incident",
-           "journal", "make", "metadata", "newest", "problem_span", "snap", "span", "told", "turn", "value", "version",
-           "waiver"]
+__all__ = ["audit", "compared", "decided", "decision", "differing", "fact", "finding", "finding_span", "host",
+           "identity", "incident", "journal", "make", "metadata", "newest", "problem_span", "snap", "span", "told",
+           "turn", "value", "version", "waiver"]
 
 metadata = MetaData()
 
@@ -235,6 +235,22 @@ problem_span = Table(
     Column("until_audit", Integer),
     sqlite_with_rowid=False,
 )
+
+#: Hosts that differ from most of their group (0007), from the audit that told it first until the one in which that was
+#: over. ``seen_audit`` and ``after_audit``: since when; ``began``: by what (judge/like/began.py).
+differing = Table(
+    "differing", metadata,
+    Column("host_id", Integer, primary_key=True, autoincrement=False),
+    Column("fact_id", Integer, primary_key=True, autoincrement=False),
+    Column("from_audit", Integer, primary_key=True, autoincrement=False),
+    Column("until_audit", Integer),
+    Column("seen_audit", Integer),
+    Column("after_audit", Integer),
+    Column("began", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+#: The audits of which that is kept.
+compared = Table("compared", metadata, Column("audit_id", Integer, primary_key=True, autoincrement=False))
 
 #: What somebody said of findings (0004). ``audit_id``: as of which audit; what came later is not covered. ``finding``:
 #: the id it was named by; empty: everything, which is how a history of before begins.

@@ -17,6 +17,7 @@ from . import (
     changes,
     claims,
     decisions,
+    differing,
     history,
     hosts,
     one_host,
@@ -39,6 +40,7 @@ from .rows import (
     ChangeRow,
     Claim,
     Decided,
+    Differing,
     DiffRow,
     Flap,
     HostState,
@@ -131,11 +133,11 @@ class Store(OpenHistory):
         compared with, where ``audit_id`` is the newest of that inventory; else none."""
         return audits.beside(self, audit_id)
 
-    def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = ()
-               ) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
+    def survey(self, share: float, at_least: int, audit_id: int, also: Collection[int] = (),
+               few: Collection[str] = ()) -> tuple[list[CensusRow], list[Outlier], dict[str, str]]:
         """``census``, ``outliers`` and ``classes`` at once; with the hosts that were last heard in one of ``also``, and
-        with those that are silent, as they were last heard."""
-        return census.survey(self, share, at_least, audit_id, also)
+        with those that are silent, as they were last heard. ``few``: facts of which fewer than ``at_least`` count."""
+        return census.survey(self, share, at_least, audit_id, also, few)
 
     def hosts(self, audit_id: int | None = None, also: Collection[int] = (), only: Collection[str] | None = None,
               bare: bool = False, gauges: Collection[str] | None = None) -> list[HostState]:
@@ -282,6 +284,22 @@ class Store(OpenHistory):
     def classes(self, audit_id: int | None = None) -> dict[str, str]:
         """Host -> the hardware that the hosts it is compared with have, of every host that answered that audit."""
         return members.classes(self, audit_id)
+
+    def differing(self, audit_id: int, after: int) -> list[Differing]:
+        """Who differs from most of its like up to that audit, and did after the audit ``after``, as reports told."""
+        return differing.standing(self, audit_id, after)
+
+    def differing_known(self, audit_id: int) -> bool:
+        """Whether it was kept who differed in that audit."""
+        return differing.is_kept(self, audit_id)
+
+    def differing_then(self, audit_id: int, facts: Collection[str], share: float, at_least: int) -> list[Outlier]:
+        """``outliers`` of these facts, of an audit of which it was not kept."""
+        return differing.among(self, audit_id, facts, share, at_least)
+
+    def keep_differing(self, audit_id: int, rows: Iterable[Differing], ended: Iterable[tuple[str, str]]) -> None:
+        """Keep who differs in the newest audit, and whose finding was over in it; once."""
+        differing.keep(self, audit_id, rows, ended)
 
     def outliers(self, share: float = 0.8, at_least: int = 5, audit_id: int | None = None) -> list[Outlier]:
         """Every host that differs from at least ``share`` of the at least ``at_least`` hosts of its group and

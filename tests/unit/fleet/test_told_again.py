@@ -167,6 +167,7 @@ def test_the_last_audit_before_the_upgrade_is_told_again_too(tmp_path: Path) -> 
         last = _audit(store, second)
     with closing(sqlite3.connect(file)) as made:        # as schema 0005 has it
         made.executescript("DROP TABLE problem_span; ALTER TABLE host DROP COLUMN told_from; "
+                           "DROP TABLE differing; DROP TABLE compared; "
                            "UPDATE tunecheck_version SET version_num = '0005'")
     with Store(str(file)) as store:
         # An older version kept no words of the audit before, by which a finding is called that cannot be told now.

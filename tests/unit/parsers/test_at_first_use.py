@@ -8,6 +8,8 @@ import pickle
 import pkgutil
 import re
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 
 import pytest
@@ -173,6 +175,25 @@ def test_threads_that_are_first_at_once_all_get_an_instance():
         for thread in threads:
             thread.join(20)
         assert made == [kind(1)] * 8
+
+
+@pytest.mark.parametrize("options", [{"frozen": True}, {"frozen": False}, {"order": True}])
+def test_a_thread_that_comes_while_the_class_is_made_waits_for_it(monkeypatch, options):
+    kind, made, others = fresh(**options), dataclasses.dataclass, []
+
+    def slowly(*args, **named):
+        def of(cls):
+            done = made(*args, **named)(cls)
+            if not others:
+                others.append(pool.submit(lambda: (kind(1), dataclasses.fields(kind))))
+                time.sleep(0.05)
+            return done
+        return of
+
+    with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(dataclasses, "dataclass", slowly)
+        kind(1)
+        assert [each.result(20)[1] for each in others] == [dataclasses.fields(kind)]
 
 
 def test_an_interrupt_in_the_midst_leaves_a_class_that_can_be_used(monkeypatch):

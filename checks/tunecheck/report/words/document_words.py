@@ -206,6 +206,13 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "identity": "What tells one machine from another.",
         "reference": "The host that --baseline host:NAME names.",
     },
+    "`began` of a cause of the fleet, by what its hosts began to differ from most of their group": {
+        "changed": "Their own value changed.",
+        "first": "It was so when the host was first heard, or when it could first be told.",
+        "others": "Most of the others changed.",
+        "regrouped": "The host was moved to another group.",
+        "share": "So many of the others have one value only since then: hosts came or left, or a part of them changed.",
+    },
     "`status` of a host of the fleet": {"ok": "It answered, and what should be read was read."},
     "`severity` of a cause of the fleet": {
         "low": "It can wait.",

@@ -36,7 +36,8 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
                  "It is no drift and no pass; --fail-on unknown ends with exit code 1 on it. What was known once and "
                  "cannot be told any more is drift."),
     "SPLIT": ("a group of hosts does not agree on a fact: no value has 80 % of them, so there is no verdict",
-              "Look whether one of the values is meant, and write it into the inventory."),
+              "Look whether one of the values is meant, and write it into the inventory. It is no drift; the last line "
+              "counts it, and what was found to differ before stays open while more than half have one other value."),
     "CAUSE": ("one fact or check that is not as it should be, on however many hosts",
               "Causes that one thing brought stand together as one entry, and count as one; -v shows each below it."),
     "ENTRY": ("one thing that happened, with every cause that it brought",
@@ -45,7 +46,9 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
               "or is not what the desired state asks for", "--fail-on drift ends with exit code 1 on it."),
     "CLEAN": ("the last line: no cause counts on the hosts that answered", "Hosts that did not answer stand beside it: "
               "they are not called clean."),
-    "NEW": ("a cause that no host had in the audit before", ""),
+    "NEW": ("a cause that no host had in the audit before",
+            "That a host differs from the others is new where it began, also by their change or by a move of the host "
+            "to another group."),
     "GROWN": ("a cause that some hosts have longer, and that is new on others", ""),
     "KNOWN": ("a cause that is open since an earlier audit",
               "It is drift until it is gone, approved, or waived."),

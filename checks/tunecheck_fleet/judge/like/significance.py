@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .view import canon
+from ..view import canon
 
 if TYPE_CHECKING:
-    from .votes import Vote
+    from ..votes import Vote
 
 __all__ = ["not_significant", "usual"]
 

@@ -1,0 +1,89 @@
+"""Which hosts differ from most of their group, and since when: as the reports of the audits told it, so that the next
+one knows what was open before it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, insert, or_, select, update
+
+from . import audits
+from .audit_queries import earlier_names, since, times
+from .census import survey_of
+from .groups.members import members_of
+from .rows import Differing, Outlier
+from .schema import compared, differing, fact, host
+
+if TYPE_CHECKING:
+    from .open_history import OpenHistory
+
+__all__ = ["among", "is_kept", "keep", "standing"]
+
+
+def standing(store: OpenHistory, number: int, after: int) -> list[Differing]:
+    """What was open at the audit ``after`` or began later, up to audit ``number``; of several times that a host
+    differed the last."""
+    with store.db.read() as connection:
+        when = times(store, connection)
+        called = earlier_names(connection, number)
+        rows = connection.execute(
+            select(differing, host.c.name, fact.c.name.label("fact")).join(host, host.c.id == differing.c.host_id)
+            .join(fact, fact.c.id == differing.c.fact_id)
+            .where(differing.c.from_audit <= number,
+                   or_(differing.c.until_audit.is_(None), differing.c.until_audit > after),
+                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > number))
+            .order_by(differing.c.from_audit)).all()
+    found = {(row.host_id, row.fact_id): Differing(
+        called.get(row.host_id, row.name), row.fact,
+        None if row.seen_audit is None else since(when, row.seen_audit, row.after_audit), row.began, row.from_audit,
+        row.until_audit if row.until_audit is not None and row.until_audit <= number else None) for row in rows}
+    return list(found.values())
+
+
+def is_kept(store: OpenHistory, number: int) -> bool:
+    with store.db.read() as connection:
+        return connection.execute(select(compared.c.audit_id).where(compared.c.audit_id == number)).first() is not None
+
+
+def among(store: OpenHistory, number: int, facts: Collection[str], share: float, at_least: int) -> list[Outlier]:
+    """Who differed in that audit, in these facts: of an audit of which that was not kept."""
+    with store.db.read() as connection:
+        numbers = {each for each, name in store.interned.facts(connection).items() if name in facts}
+        if not numbers:
+            return []
+        return survey_of(store, connection, members_of(store, connection, number), number, numbers, share, at_least)[1]
+
+
+def keep(store: OpenHistory, number: int, rows: Iterable[Differing], ended: Iterable[tuple[str, str]]) -> None:
+    """What the newest audit ``number`` told, once: ``rows`` are open in it, and ``ended`` (host, fact) were until
+    then."""
+    later = any(head.id > number and head.finished is not None for head in audits.listed(store, 3))
+    if later or is_kept(store, number):
+        return
+    with store.turn, store.db.write() as connection:
+        hosts = dict(map(tuple, connection.execute(
+            select(host.c.name, host.c.id).where(host.c.retired_audit.is_(None)))))
+        facts = {name: each for each, name in store.interned.facts(connection).items()}
+        begun = {(row.host_id, row.fact_id): row.from_audit for row in connection.execute(
+            select(differing).where(differing.c.until_audit.is_(None)))}
+        for name, what in ended:
+            _end(connection, begun, (hosts.get(name, 0), facts[what]), number)
+        new = []
+        for row in rows:
+            key = hosts.get(row.host, 0), facts[row.fact]
+            if key[0] and begun.get(key) != row.told:
+                _end(connection, begun, key, number)
+                new.append({"host_id": key[0], "fact_id": key[1], "from_audit": number, "began": row.began,
+                            "seen_audit": row.since.seen if row.since else None,
+                            "after_audit": row.since.after if row.since else None})
+        if new:
+            connection.execute(insert(differing), new)
+        connection.execute(insert(compared), {"audit_id": number})
+
+
+def _end(connection: Connection, begun: dict[tuple[int, int], int], key: tuple[int, int], number: int) -> None:
+    if key in begun:
+        connection.execute(update(differing).where(
+            differing.c.host_id == key[0], differing.c.fact_id == key[1], differing.c.from_audit == begun.pop(key)
+        ).values(until_audit=number))
