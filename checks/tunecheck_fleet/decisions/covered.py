@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import Cause, Decision, FleetReport
-from ..judge.rows import named_as
+from ..judge.rows import named_as, names_as
 from ..outputs.text import titled
 
 if TYPE_CHECKING:
@@ -58,12 +58,13 @@ def _of(report: FleetReport, wanted: Iterable[int]) -> dict[int, Covered]:
 
 def by_decision(decisions: Iterable[Decision], names: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     """Decision -> what it covers besides the finding in its title. ``names``: under which each is kept."""
-    return {each.id: [name.replace("/", " ").strip() for name in names.get(each.id, ()) if not _names(each, name)]
-            for each in decisions}
+    return {each.id: [" ".join(part for part in names_as(name)[:2] if part) for name in names.get(each.id, ())
+                      if not _names(each, name)] for each in decisions}
 
 
 def _names(decision: Decision, name: str) -> bool:
     """Whether the title of the decision is of that: "GROUP FACT", "GROUP CHECK SUBJECT"; earlier ones have no
     subject."""
     fact, _, subject = decision.title.partition(" ")[2].partition(" ")
-    return name in (fact, named_as(fact, subject)) or (not subject and name.startswith(f"{fact}/"))
+    about = names_as(name)[:2]
+    return name == fact or about == names_as(named_as(fact, subject))[:2] or (not subject and about[0] == fact)
