@@ -132,7 +132,7 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, HistoryRow | FoundRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
-                f"check {row.fact} {row.subject}: {row.now or row.outcome}{f' ({row.code})' if row.code else ''}"
+                f"check {row.fact} {row.subject}{f' ({row.code})' if row.code else ''}: {row.now or row.outcome}"
             lines += entry("", [f"since {_since(row, now)}{until if row.gone is not None else _still(row)}"],
                            style, first)
         else:

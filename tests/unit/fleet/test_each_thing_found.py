@@ -206,5 +206,5 @@ def test_the_history_names_each_with_its_own_begin_and_end(tmp_path: Path) -> No
     assert [(row["code"], row["outcome"], row["since"]["seen"], row["gone"]) for row in rows] == wanted
     text = CliRunner().invoke(cli, asked, catch_exceptions=False).stdout
     for (code, outcome, begun, gone), line in zip(wanted, text.splitlines()[1:], strict=True):
-        assert line.startswith(f"check gpu-ecc GPU0 0000:01:00.0: {outcome} ({code}); since #{begun - 1}..#{begun} ")
+        assert line.startswith(f"check gpu-ecc GPU0 0000:01:00.0 ({code}): {outcome}; since #{begun - 1}..#{begun} ")
         assert (f", until #{gone} " in line) if gone else line.endswith(", still so")
