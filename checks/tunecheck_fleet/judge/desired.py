@@ -14,7 +14,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, Thing, subject_key
 from .authority import judged, judges_one
-from .rows import Row, cannot_be_told, plain, widest
+from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
 from .view import Host, Move, Resolved, View
 from .view_parts import told_as
 from .why_over import by_specification, why_over, without_its_gpu
@@ -115,6 +115,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             unjudged[over.host, over.check] = code
             continue
         why = gone or why_over(problem, judges, moved.get(over.host, {}), allowed)
+        if why == OVER and any(each.check == over.check and subject_key(over.subject) in each.keys
+                               for each in there.problems):
+            why = INSTEAD
         checks.add((there.group, over.check))
         ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
         settled |= ended

@@ -14,11 +14,13 @@ from ..fleet_report import Authority, Cause, Decision, Since, Waived
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest", "later",
-           "named_as", "names_as", "plain", "widest"]
+__all__ = ["INSTEAD", "NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest",
+           "later", "named_as", "names_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
+#: The same where it finds another thing of the subject: of two it may tell the worse one alone.
+INSTEAD = "the check finds another thing there now, and this no more"
 #: Authorities that say of a fact which value a host has, and not of a check what it finds.
 VALUES = ("majority", "previous")
 NOT_NOW = "cannot be told now: "

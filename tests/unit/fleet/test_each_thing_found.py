@@ -21,7 +21,7 @@ from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.judge import JudgeOptions, report
-from tunecheck_fleet.judge.rows import decided_as
+from tunecheck_fleet.judge.rows import INSTEAD, decided_as
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import Store, open_store
 
@@ -182,6 +182,7 @@ def test_a_subject_of_which_another_thing_is_found_was_looked_at(store: Store) -
     _night(store, {"h": (_LESS, _ELSEWHERE)})
     now = {each.code: each.state for each in _causes(store).values()}
     assert (now[_FIRST.code], now[_LESS.code]) == ("resolved", "new")
+    assert [each.text for each in _causes(store).values() if each.state == "resolved"] == [INSTEAD]
     assert answers_alike(store, JudgeOptions()) == 1
 
 
