@@ -104,7 +104,7 @@ def _seen(answer: Answer, stored: Stored, spec: Frozen | None, fleet_key: bytes 
     status, reason = answer.status, answer.reason
     if failed and status == "ok":
         first, because = min(failed.items())
-        words = "1 fact is unknown:" if len(failed) == 1 else f"{len(failed)} facts are unknown, such as"
+        words = "1 fact could not be read:" if len(failed) == 1 else f"{len(failed)} facts could not be read, such as"
         status, reason = "partial", f"{words} {first}: {because}"
     boot = stored.snapshot.boot_id.value
     return Seen(

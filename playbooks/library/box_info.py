@@ -22,6 +22,11 @@ options:
     description: Whether the specification keeps ACS redirect off by register writes alone.
     type: bool
     default: false
+  work:
+    description: "What the roles are to do that needs programs: modules, driver (module_utils/programs.py)."
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode: {support: full}
 author: [tunecheck]
@@ -57,7 +62,8 @@ refusals:
   description: >-
     What speaks against a run before its first write, each a sentence or empty. boot_loader: none can be driven;
     room, boot_room: too little on a file system; boards: other GPUs than the specification is about; lockdown: the
-    kernel refuses the register writes that the specification asks for.
+    kernel refuses the register writes that the specification asks for; programs: one that drives the boot loader is not
+    installed; module_programs: one that the work on modules or the driver needs is not.
   type: dict
   returned: always
 """
@@ -66,7 +72,7 @@ import json
 import os
 import platform
 
-from ansible.module_utils import own_files, preconditions, trial_confirmation
+from ansible.module_utils import own_files, preconditions, programs, trial_confirmation
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
@@ -106,26 +112,29 @@ def identity():
 
 
 def boot_loader(module):
-    """Return (why no boot loader can be driven, why it can boot no trial), in the words in which the role
-    kernel_cmdline would refuse later; "" where it can, or where nothing is asked of one."""
+    """Return (why no boot loader can be driven, why it can boot no trial, which of its programs the box lacks), in the
+    words in which the role kernel_cmdline would refuse later; "" where it can, or where nothing is asked of one."""
     asked = module.params["asked_of_boot_loader"]
     if not asked:
-        return "", ""
+        return "", "", ""
     try:
         loader = detect(module, asked)
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
-        return str(error), ""
+        return str(error), "", ""
+    if missing := programs.lacking(module, loader.programs):
+        return "", "", missing
     try:
-        return "", loader.trial_refusal() or ""
+        return "", loader.trial_refusal() or "", ""
     except (BootloaderError, BoxIOError, OSError, ValueError) as error:
-        return "", str(error)
+        return "", str(error), ""
 
 
 def main():
     module = AnsibleModule(argument_spec={"pci_ids": {"type": "list", "elements": "str", "default": []},
                                           "applied": {"type": "str", "default": ""},
                                           "asked_of_boot_loader": {"type": "list", "elements": "str", "default": []},
-                                          "acs_by_setpci": {"type": "bool", "default": False}},
+                                          "acs_by_setpci": {"type": "bool", "default": False},
+                                          "work": {"type": "list", "elements": "str", "default": []}},
                            supports_check_mode=True)
     try:
         receipt = json.loads(read_text(RECEIPT, "{}"))
@@ -139,7 +148,8 @@ def main():
     busy = [user.text for user in gpu_users()]
     if serving(module):
         busy.append(SERVING_UNIT)
-    no_loader, no_trial = boot_loader(module)
+    no_loader, no_trial, no_program = boot_loader(module)
+    asked = [name for work in module.params["work"] for name in programs.needed(work)]
     module.exit_json(
         changed=False,
         boot_id=boot_id,
@@ -156,7 +166,8 @@ def main():
         busy=busy,
         gpus=preconditions.accelerators(pci_ids),
         trial_refused=no_trial,
-        refusals={"boot_loader": no_loader, "boards": preconditions.boards(pci_ids),
+        refusals={"boot_loader": no_loader, "programs": no_program,
+                  "module_programs": programs.lacking(module, asked), "boards": preconditions.boards(pci_ids),
                   "room": "" if known or not applied else preconditions.room(),
                   "boot_room": "" if known or not applied else preconditions.boot_room(),
                   "lockdown": preconditions.register_writes(preconditions.lockdown())

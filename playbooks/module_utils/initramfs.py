@@ -30,6 +30,8 @@ _DRACUT_NAMES = ("initrd.img-%s", "initramfs-%s.img")
 class InitramfsTools:
     """As on Debian and Ubuntu. ``image``: the initramfs of the default entry; ``rebuild``: makes it again."""
 
+    programs = ("lsinitramfs", "unmkinitramfs", "mkinitramfs")
+
     def __init__(self, release):
         self.image = _BOOT + "initrd.img-" + release
         self.rebuild = [_UPDATE, "-u", "-k", release]
@@ -55,6 +57,8 @@ class InitramfsTools:
 
 class Dracut:
     """As on Fedora and Rocky, and on Debian and Ubuntu where dracut took the place of initramfs-tools."""
+
+    programs = ("lsinitrd",)
 
     def __init__(self, release):
         names = [_BOOT + name % release for name in _DRACUT_NAMES]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 
-from ansible.module_utils import initramfs
+from ansible.module_utils import initramfs, programs
 from ansible.module_utils.box_io import read_text
 from ansible.module_utils.tunecheck.parsers.kernel import modprobe
 
@@ -110,7 +110,7 @@ def installed(module, name):
 
 def known_parameters(module, name):
     """Return the parameters that the installed module knows; None where it is not installed."""
-    modinfo = module.get_bin_path("modinfo", True, ["/sbin", "/usr/sbin"])      # refused by name: package kmod
+    modinfo = programs.path(module, "modinfo")
     asked = (module.run_command([modinfo, "-F", "parm", file]) for file in modprobe.file_names(name))
     out = next((out for code, out, _err in asked if code == 0), None)
     return None if out is None else {line.split(":", 1)[0] for line in out.splitlines()}

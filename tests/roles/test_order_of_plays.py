@@ -44,6 +44,9 @@ def test_what_speaks_against_a_run_is_judged_before_anything_is_written() -> Non
     assert asked == {role: tags[role] for role in ("pcie_acs", "kernel_modules", "nvidia_driver", "kernel_cmdline")}
     refusals = {task["name"]: task["tags"] for task in ahead if "ansible.builtin.fail" in task}
     assert refusals["Refuse a box whose boot loader cannot be driven"] == tags["kernel_cmdline"]
+    assert refusals["Refuse a box that lacks a program of its boot loader"] == tags["kernel_cmdline"]
+    assert set(refusals["Refuse a box that lacks a program for modules or the driver"]) >= {
+        *tags["kernel_modules"], *tags["nvidia_driver"]} - {"acs", "cmdline"}
     assert refusals["Refuse to begin what needs a reboot on a box that is in use"] == tags["boot_trial"]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..facts.nvidia.nvml import Gpu
     from ..facts.posted import Table
     from ..facts.snapshot import Snapshot
-    from ..rules.pcie.peer_access import Access
+    from ..rules.nvidia.peer_access import Access
 
 __all__ = ["Board", "Box", "box_of", "capability"]
 
@@ -78,7 +78,7 @@ class Box:
     def reaching(self, count: int) -> bool | None:
         """Return whether the driver lets ``count`` boards reach each other's memory, pair by pair; None where that is
         not known."""
-        from ..rules.pcie.peer_access import NO_PEERS, Access
+        from ..rules.nvidia.peer_access import NO_PEERS, Access
 
         return self._joined(count, lambda pair: None if (access := self.peers.get(pair)) in (
             None, Access.PATCHED_ONLY, Access.MODEL_UNKNOWN) else access not in NO_PEERS)
@@ -109,8 +109,8 @@ def capability(name: str, ids: str = "") -> str | None:
 def box_of(snapshot: Snapshot) -> Box:
     """Return the box of a snapshot."""
     from ..rules.context import Case
+    from ..rules.nvidia.peer_access import peers
     from ..rules.nvidia.posted_gpus import maybe_more
-    from ..rules.pcie.peer_access import peers
 
     topology, nvml = snapshot.topology, snapshot.nvml.value
     relations: dict[tuple[int, int], str | None] = {(pair.a, pair.b): pair.relation.value for pair in topology.pairs}

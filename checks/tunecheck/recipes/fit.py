@@ -51,7 +51,7 @@ def fit(recipe: Recipe, verdicts: Sequence[Verdict], box: Box) -> str:
 
 def _reach(box: Box, count: int) -> str:
     """Return what tells that the driver lets the boards reach each other's memory."""
-    from ..rules.pcie.peer_access import Access
+    from ..rules.nvidia.peer_access import Access
 
     told = sum(access is Access.ALLOWED for access in box.peers.values()) >= count * (count - 1) // 2
     return "peer access, as the driver says" if told else (

@@ -188,12 +188,13 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
             found = [store.end_decision(ended)]
         else:
             from ..decisions.by_id import decide, shown_in
-            from ..outputs.entry_words import rest_of
+            from ..outputs.entry_words import not_approved, rest_of
 
             now = shown_in(store, findings, audit_id)
             said = decide(store, now, what, findings, author=author or me(), owner=owner, link=link, note=note)
             found = [decision for decision, _ in said]
-            rest = {decision.id: rest_of(entry) for decision, entry in said}
+            rest = {decision.id: "; ".join(filter(None, (
+                rest_of(entry), not_approved(entry) if what == "approve" else ""))) for decision, entry in said}
         covered = by_decision(found, store.decided_names())
     if as_json:
         from tunecheck.report.plain import to_text

@@ -16,7 +16,7 @@ from ..fleet_report import Cause
 from ..model import Problem
 
 __all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_counts", "gpu_moves", "grew",
-           "missing_places", "replaced", "says_how_many", "untold_of_lost"]
+           "missing_places", "other_number_alone", "replaced", "says_how_many", "untold_of_lost"]
 
 #: Facts that name each board, and what such a name is; a serial number is on the board itself, so it comes first.
 BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
@@ -103,6 +103,14 @@ def fewer_alone(cause: Cause, numbers: tuple[int, int] | None = None) -> int:
     if numbers is not None and tuple(sum((_members(each) or {}).values()) for each in (before, value)) != numbers:
         return 0
     return _fewer_by(before, value) or (-_fewer_by(value, before) if before is not None else 0)
+
+
+def other_number_alone(before: Any, value: Any) -> bool:
+    """Whether a value that counts how many boards are in which state has some fewer, or more, and none in another
+    state: {disabled:8} -> {disabled:7}."""
+    if not isinstance(before, dict) or not isinstance(value, dict):
+        return False
+    return bool(_fewer_by(before, value) or _fewer_by(value, before))
 
 
 def grew(before: Any, value: Any) -> bool:

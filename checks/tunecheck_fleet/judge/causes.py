@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 from tunecheck.util.host_names import fold
@@ -11,39 +12,31 @@ from tunecheck.util.host_names import fold
 from ..fixes import Step, fixes_of, said
 from ..fleet_report import Cause, LastHeard, Since, Wave, group_text
 from ..own_command import own_command
-from .rows import NOT_NOW, OVER, RANK, VALUES, Row, age, digest, later, plain, widest
-from .view import canon
+from .names import named
+from .rows import NOT_NOW, OVER, RANK, VALUES, Row, age, later, plain, widest
+from .view import Wording, canon
 
 __all__ = ["causes"]
 
-#: Where Row.identity says whether it is over, from its end.
-_IS_OVER = -5
 #: Characters of the names of hosts.
 _OWN = 60
+_NONE: Mapping[tuple[str, str], Sequence[Wording]] = MappingProxyType({})
 #: Groups whose majorities are told one by one.
 _GROUPS = 3
 
 
-def causes(rows: Iterable[Row], about: str | None = None) -> tuple[Cause, ...]:
+def causes(rows: Iterable[Row], about: str | None = None,
+           wordings: Mapping[tuple[str, str], Sequence[Wording]] = _NONE) -> tuple[Cause, ...]:
     """Rows with one destination as one cause; worst first, then by hosts, then the oldest. ``about``: those of this
-    host alone, with its own words, since and decisions; what they are called depends on all rows."""
+    host alone, with its own words, since and decisions; what they are called depends on all rows. ``wordings``: as in
+    View."""
     piles = _piled(rows)
-    named = {key: pile[0].name for key, pile in piles.items()}
-    # What is over may have the id of what is open, and none of the others that are over.
-    alike: dict[tuple[str, bool], list[tuple[str, ...]]] = {}
-    for key, pile in piles.items():
-        alike.setdefault((named[key], pile[0].state == "resolved"), []).append(key)
-    for keys in alike.values():
-        # What counts, then what is still told, then what was there first keeps its name.
-        keys.sort(key=lambda key: (not piles[key][0].counts, bool(piles[key][0].named),
-                                   age(widest(row.since for row in piles[key])), key))
-        # No two keys are alike; that it is over makes no other thing of it.
-        named.update({key: digest(named[key], *key[:_IS_OVER], *key[_IS_OVER + 1:]) for key in keys[1:]})
+    names = named(piles, wordings)
     if about is not None:
         # Whose identity it shares, it says of all of them.
         own = {key: [row for row in pile if row.host == about] for key, pile in piles.items()}
         piles = {key: piles[key] if pile[0].authority == "identity" else pile for key, pile in own.items() if pile}
-    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)), named[key]) for key, pile in piles.items()]
+    found = [_cause(sorted(pile, key=lambda row: (row.host, row.subject)), names[key]) for key, pile in piles.items()]
     return tuple(sorted(found, key=_rank))
 
 

@@ -19,7 +19,7 @@ from .view import Host, Move, Resolved, View
 from .view_parts import told_as
 from .why_over import by_specification, why_over, without_its_gpu
 
-__all__ = ["desired"]
+__all__ = ["desired", "same_of"]
 
 #: What the check says on the host is what the fleet says. A fact's own severity counts where no check judges it.
 _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
@@ -130,7 +130,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             row = _row(view, there, problem, problem.things, judges, was, "resolved", False)._replace(
                 since=over.since, ended=over.ended, text=why)
             # It is over under the id under which it was open.
-            rows.append(row if over.told is None else row._replace(same=_same_of(over.told)))
+            rows.append(row if over.told is None else row._replace(same=same_of(over.told)))
     return Desired(_folded(rows), settled, checks, unjudged,
                    {each: check for each, check in unsaid.items() if each not in said})
 
@@ -153,8 +153,9 @@ def _state(view: View, host: Host, things: list[Thing]) -> Literal["new", "known
 
 
 def _open_before(view: View, host: Host, things: list[Thing], move: Move) -> bool:
-    """Whether it was found of each of its subjects before the change came: then it is no news that it is."""
-    return all((since := view.since(host.host, thing)) is not None and since.seen < move.since.seen
+    """Whether it was found of each of its subjects before the change came: then it is no news that it is. Of several
+    changes that are told as one, before the first of them."""
+    return all((since := view.since(host.host, thing)) is not None and since.seen < (move.first or move.since.seen)
                for thing in things)
 
 
@@ -217,7 +218,7 @@ def _row(view: View, host: Host, problem: Problem, things: list[Thing], about: l
         source=problem.source,
         # What it is called and what follows goes by what was found.
         code=problem.code if before is None else before.code,
-        same=_same_of(problem), named=(before.outcome, before.code, _same_of(before)) if before is not None else ())
+        same=same_of(problem), named=(before.outcome, before.code, same_of(before)) if before is not None else ())
 
 
 def _was(view: View, host: Host, problem: Problem) -> str:
@@ -250,7 +251,7 @@ def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[list[Thi
     rest = sorted(untold.keys() - own) if not own or first is problem else []
     for thing in own + rest:
         told = view.words.get((host.host, *thing))
-        name = () if told is None else (told.outcome, told.code, _same_of(told))
+        name = () if told is None else (told.outcome, told.code, same_of(told))
         names.setdefault(name, ([], told))[0].append(thing)
     return list(names.values())
 
@@ -262,7 +263,8 @@ def _came(row: Row, moves: list[Move]) -> Row:
     return row._replace(since=widest(known)) if known else row
 
 
-def _same_of(problem: Problem) -> str:
+def same_of(problem: Problem) -> str:
+    """Row.same of what a check found."""
     return _same((problem.subject, problem.observed), problem.absence) if problem.code else \
         _same((problem.subject, problem.text))
 

@@ -40,6 +40,7 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
+from .wordings import wordings
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -117,6 +118,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     judged = pairs | one.found() | {(here[row.host].group, row.check) for row in over if row.host in here
                                     and here[row.host].told} if listed else set()
     said = said_of(store, audit)
+    words, resolved = store.last_words(gone_dark(hosts, of_host), audit.id), resolved_of(store, over, hosts, audit)
     return View(
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
@@ -132,8 +134,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(store.claims(audit.id)),
         began=began, standing=standing, found=found_of(of_host),
-        words=store.last_words(gone_dark(hosts, of_host), audit.id),
-        resolved=resolved_of(store, over, hosts, audit),
+        words=words, resolved=resolved, wordings=wordings(store, hosts, words, resolved, audit.id),
         in_change=frozenset({name} if state is not None and state.newest == audit.id
                             and state.volatile.get(STATE) in OPEN else ()),
         waivers=waivers, flaps={(row.host, row.fact): row.times

@@ -39,6 +39,7 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
+from .wordings import wordings
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -121,6 +122,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     newest = all(state.newest in (None, audit.id, *also) for state in states if state.answered)
     differing = [(row.host, row.fact) for row in outliers if row.count >= options.share * row.total]
     return replace(seen, shared=_shared(store, seen),
+                   wordings=wordings(store, hosts, seen.words, seen.resolved, audit.id),
                    approved=approved(store, hosts, differing) if newest else frozenset())
 
 

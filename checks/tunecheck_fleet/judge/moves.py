@@ -42,7 +42,7 @@ def net(moves: Iterable[Move]) -> Net:
             since = last.since if len(taken) == 1 else Since(last.since.seen, last.since.seen_at,
                                                              first.since.after, first.since.after_at)
             found[host][fact] = replace(last, before=first.before, since=since, ours=all(move.ours for move in taken),
-                                          held=first.held)
+                                          held=first.held, first=first.since.seen if len(taken) > 1 else 0)
     return Net(dict(found), tuple(back))
 
 

@@ -35,8 +35,8 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
 
     ``not_of``: (host, fact) that a higher authority has judged; ``not_facts``: facts that never rest; ``not_hosts``:
     another machine than before, of which no value is a change. ``unsaid``: (host, fact) of which the check that judges
-    it, named here, says nothing new: the change is told all the same, and is no more than low, as the finding
-    counts."""
+    it, named here, says nothing new: the change is news of its own, as bad as its fact says. An open finding makes no
+    change less bad: a second GPU that a host loses is lost, too, and nobody is alerted by what was found before."""
     not_of = {each for each in not_of if each not in unsaid}
     rows = _earlier(view, moves, found, not_of, not_facts, not_hosts)
     joined = _joined(view, moves)
@@ -67,7 +67,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             else row for row in rows]
     rows = [row._replace(unread=why) if row.state != "resolved" and row.host in hosts and (
         why := hosts[row.host].unread(row.fact)) else row for row in rows]
-    return [row._replace(severity="low", text="; ".join(filter(None, (
+    return [row._replace(text="; ".join(filter(None, (
         row.text, f"{unsaid[row.host, row.fact]} was open before this change, and is still")))
     ) if (row.host, row.fact) in unsaid else row for row in rows]
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from tunecheck.model.command import host, run
 from tunecheck.model.finding import OR_PLAY, Remedy
 
+from ..events.gpu_moves import other_number_alone
 from ..scope import inventory_of
 from .rows import Row
 from .view import View
@@ -45,6 +46,9 @@ def _fix(row: Row, played: bool, specified: bool) -> Remedy | None:
     # the check speaks.
     if row.authority not in ("previous", "majority", "reference") or row.state == "resolved" or row.remedy \
             or row.asked or row.intended or row.approved is not None or row.fix != "reboot":
+        return None
+    # A play sets how boards are, and not how many there are.
+    if other_number_alone(row.before, row.value):
         return None
     found = _played(row.fact)
     return _remedy(*found, row.host, played, specified) if found is not None else None

@@ -15,7 +15,7 @@ from ..store.sanitize import plain as stored
 from .view import canon
 
 __all__ = ["INSTEAD", "NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest",
-           "later", "named_as", "names_as", "plain", "widest"]
+           "later", "name_of", "named_as", "names_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
@@ -165,12 +165,22 @@ class Row(NamedTuple):
         """What it is called, whatever becomes of it. Numbers that a check observes may be other ones every night, and
         a value that differs from the others is the same finding when too many have it for that."""
         authority = self.authority
-        outcome, code, same = self.named or (self.outcome, self.code, self.same)
-        if authority in ("desired", "role"):
-            same = _ANY_NUMBER.sub("#", same)
-        elif authority in VALUES:
+        outcome, code, same = self.told
+        if authority in VALUES:
             authority, same = "previous", canon(self.value)
-        return digest(authority, self.fact, outcome, *filter(None, (code,)), same)
+        return name_of(authority, self.fact, outcome, code, same)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Outcome, code and ``same``, of what cannot be told now those that it had."""
+        return self.named or (self.outcome, self.code, self.same)
+
+
+def name_of(authority: str, fact: str, outcome: str, code: str, same: str) -> str:
+    """As Row.name."""
+    if authority in ("desired", "role"):
+        same = _ANY_NUMBER.sub("#", same)
+    return digest(authority, fact, outcome, *filter(None, (code,)), same)
 
 
 def digest(*told: str) -> str:

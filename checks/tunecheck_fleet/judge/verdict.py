@@ -119,7 +119,7 @@ def judge(view: View, options: JudgeOptions, about: str | None = None) -> tuple[
     if about is not None:
         own = {row.fact for row in rows if row.host == about}
         rows = [row for row in rows if row.fact in own]
-    found_causes = causes(rows, about)
+    found_causes = causes(rows, about, view.wordings)
     undecided = splits(view, moves, found, _of_groups(view, settled), skip, options) if about is None else ()
     path = inventory_of(view.audit.scope)
     return FleetReport(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from ..store.rows import Claim, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 
 __all__ = ["Carried", "Claim", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally", "View",
-           "Waiver", "canon"]
+           "Waiver", "Wording", "canon"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _NOTHING: Mapping[Thing, Since] = MappingProxyType({})
@@ -88,7 +88,8 @@ class Host(NamedTuple):
 @dataclass(frozen=True)
 class Move:
     """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it.
-    ``held``: since when the host had the value before."""
+    ``held``: since when the host had the value before. ``first``: of several changes that are told as one, the audit
+    that saw the first of them; 0: it is one."""
 
     host: str
     group: str
@@ -98,6 +99,7 @@ class Move:
     since: Since
     ours: bool = False
     held: Since | None = None
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,15 @@ class Resolved:
     code: str = ""
 
 
+class Wording(NamedTuple):
+    """How a host told a finding from audit ``seen`` on until audit ``until`` (None: it tells it so still). ``same``: as
+    in Row."""
+
+    same: str
+    seen: int
+    until: int | None
+
+
 @dataclass(frozen=True)
 class Event:
     """A host is not who it was since ``audit``; ``other`` is the host it was. ``since`` when; of one that was replaced
@@ -186,11 +197,11 @@ class View:
     of a host; ``carried``: of lost GPUs that something else told of then (carried_on.py). ``baselines``: (host, fact)
     -> the value that was approved there, as canonical JSON. ``regrouped``: who is in another group. ``events``: who is
     not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
-    ``recent``: how they moved in the last audits. ``began``: host -> since when each
-    thing that was found is there; ``standing``: the warnings among them that were there from the start or came with our
-    own roles;
-    ``found``: host -> check -> what it failed, or warned of, and has not ended: thing -> fail or warn.
-    ``words``: (host, *thing) -> how that was told last, where it cannot be told now.
+    ``recent``: how they moved in the last audits. ``began``: host -> since when each thing that was found is there;
+    ``standing``: the warnings among them that were there from the start or came with our own roles; ``found``: host ->
+    check -> what it failed, or warned of, and has not ended: thing -> fail or warn. ``words``: (host, *thing) -> how
+    that was told last, where it cannot be told now. ``wordings``: (host, name) -> how the host told what has this name
+    (names.py), of names that several things have.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -225,6 +236,7 @@ class View:
     standing: Mapping[str, frozenset[Thing]] = field(default_factory=dict)
     found: Mapping[str, Mapping[str, Mapping[Thing, str]]] = field(default_factory=dict)
     words: Mapping[tuple[str, str, str, str], Problem] = field(default_factory=dict)
+    wordings: Mapping[tuple[str, str], Sequence[Wording]] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
     meta: Mapping[str, Meta] = field(default_factory=dict)

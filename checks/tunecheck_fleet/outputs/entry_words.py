@@ -173,7 +173,7 @@ def more(finding: Entry, listed: bool = False) -> str:
         named = _checks(finding)
     fail = sum(each.outcome == "fail" for each in finding.more)
     failed = f"{fail} fail{'ed' * (finding.lead.state == 'resolved')}: "
-    names = f" ({'' if few else failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
+    names = f" ({failed if failing else ''}{some(named, FEW, ', ')})" if few or failing else ""
     return f"{count}{names}{'' if few else ' (-v lists them)'}"
 
 
@@ -236,6 +236,14 @@ def rest_of(finding: Entry) -> str:
         return ""
     return (f"only this part of {whole.lead.id} ({title(whole)}); its {plural(len(whole.more), 'other finding')} "
             f"{'is' if len(whole.more) == 1 else 'are'} not covered")
+
+
+def not_approved(finding: Entry) -> str:
+    """What stays open of an entry whose values are approved: what its checks ask for; "" where that is nothing."""
+    left = [each for each in finding.more if each.outcome and each.counts]
+    names = some([*dict.fromkeys(f"{titled(each)} ({each.id})" for each in left)], FEW, ", ")
+    return f"{names} {'stays' if len(left) == 1 else 'stay'} open: what a check asks for cannot be approved" \
+        if left else ""
 
 
 def needs(finding: Entry) -> str:

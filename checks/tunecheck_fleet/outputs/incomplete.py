@@ -26,6 +26,8 @@ def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool, kn
         answered = status in ("ok", "partial")
         parts = [named_hosts([row.host for row in rows], verbose), reason,
                  _missing(rows) if answered else _last(rows)]
+        if verbose and answered:
+            parts[1:] = [*_reasons(rows)] or [reason]
         if status == "ok" and style.width and not verbose:
             parts = [f"{parts[0]}; {_missing(rows)}", reason]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
@@ -55,7 +57,17 @@ def _by_status(found: Sequence[tuple[str, str, list[HostRow]]]) -> Iterator[tupl
 
 def _missing(rows: Iterable[HostRow]) -> str:
     facts = sorted({fact for row in rows for fact in row.unknown})
-    return f"{plural(len(facts), 'fact')} unknown: {fold(facts, 120)}" if facts else ""
+    return f"{plural(len(facts), 'fact')} unknown in all: {fold(facts, 120)}" if facts else ""
+
+
+def _reasons(rows: Iterable[HostRow]) -> Iterator[str]:
+    """Every fact that is unknown, with those that are unknown for the same reason."""
+    why: dict[str, set[str]] = {}
+    for row in rows:
+        for fact, reason in row.unknown.items():
+            why.setdefault(reason, set()).add(fact)
+    for reason, facts in sorted(why.items(), key=lambda each: (-len(each[1]), each[0])):
+        yield f"unknown: {', '.join(sorted(facts))}: {reason}"
 
 
 def _last(rows: list[HostRow]) -> str:

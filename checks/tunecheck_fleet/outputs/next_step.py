@@ -77,11 +77,20 @@ def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) 
         # A part of an entry that is not shown: what is to be done about that is told where all of it is.
         part = next((each for each in findings if each.part_of is not None and kind(each.lead) in OPEN[:3]), None)
         if part is None:
-            return "", []
+            return _of_unread(report) if not verbose else ("", [])
         command = own_command("drift --host {host} -v", host=_worst(part.lead.hosts, report))
         return command, [command]
     command = approving(right)
     return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
+
+
+def _of_unread(report: FleetReport) -> tuple[str, list[str]]:
+    """Nothing is open, and something could not be read."""
+    host = next((row.host for row in report.hosts if row.status == "partial"), None)
+    if host is None:
+        return "", []
+    command = own_command("drift --host {host} -v", host=host)
+    return f"what could not be read, and why: {command}", [command]
 
 
 def _heard(report: FleetReport) -> tuple[Cause, ...]:

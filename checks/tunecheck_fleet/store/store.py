@@ -29,7 +29,7 @@ from . import (
 from . import (
     write_host as put,
 )
-from .found import findings, judged_by, last_known, last_words, open_findings
+from .found import findings, judged_by, last_known, last_words, open_findings, told_spans
 from .found.last_known import LastKnown
 from .groups import group_moves, members
 from .groups.group_moves import GroupMove
@@ -253,6 +253,11 @@ class Store(OpenHistory):
         """(host, check, subject's key, code) -> how the host told it the last time, of host -> (check, subject, code,
         outcome)."""
         return last_words.last_words(self, wanted, audit_id)
+
+    def told_spans(self, wanted: Mapping[str, Collection[str]],
+                   audit_id: int) -> list[tuple[str, Problem, int, int | None]]:
+        """(host, problem, from audit, until audit) of host -> checks: how each was told, as of that audit."""
+        return told_spans.told_spans(self, wanted, audit_id)
 
     def facts_last_known(self, host: str, facts: Collection[str]) -> dict[str, LastKnown]:
         """Those of the facts that the host could not tell when it answered last, each with until when it could."""

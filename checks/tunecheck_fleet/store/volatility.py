@@ -8,13 +8,14 @@ from collections.abc import Collection
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from sqlalchemy import false, func, select
+from sqlalchemy import Select, false, func, or_, select, true
 
 from tunecheck.report.words.fleet_words import FLAP_CHANGES, FLAP_DAYS
 from tunecheck.util.at_first_use import dataclass
 
+from ..scope import fleet_of
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, during, times
+from .audit_queries import ANSWERED, SNAP_END, during, there, times
 from .rows import Flap, Volatile
 from .schema import host, snap, span
 
@@ -61,6 +62,7 @@ def volatility(store: OpenHistory, last: int, audit_id: int | None, restless: bo
         return []
     window = {head.id for head in heads[1:]}
     found: dict[int, Moves] = defaultdict(Moves)
+    now = true() if restless else span.c.host_id.in_(_there(store, heads[-1].id))
     with store.db.read() as connection:
         null = store.interned.null(connection) or 0
         for fact_id, host_id, number, before, value in connection.execute(
@@ -73,17 +75,28 @@ def volatility(store: OpenHistory, last: int, audit_id: int | None, restless: bo
             found = {fact_id: moves for fact_id, moves in found.items() if _moving(moves, 0, len(window))}
         held = {fact_id: (hosts, distinct) for fact_id, hosts, distinct in connection.execute(
             select(span.c.fact_id, func.count(), func.count(span.c.value_id.distinct()))
-            .where(span.c.until_audit.is_(None) if audit_id is None else during(audit_id),
+            .where(span.c.until_audit.is_(None) if audit_id is None else during(audit_id), now,
                    *((span.c.fact_id.in_(sorted(found)),) if restless else ()))
             .group_by(span.c.fact_id))} if found else {}
         heard = connection.execute(
-            select(func.count(snap.c.host_id.distinct())).join(host, host.c.id == snap.c.host_id)
+            select(func.count(host.c.name.distinct())).join(host, host.c.id == snap.c.host_id)
             .where(snap.c.status.in_(ANSWERED), snap.c.from_audit <= heads[-1].id, heads[0].id <= SNAP_END)
         ).scalar() if found else 0
         names = store.interned.facts(connection)
-    rows = [_row(names[fact_id], *held.get(fact_id, (len(moves.had), 1)), moves, len(window), heard or 0)
-            for fact_id, moves in found.items()]
+    rows = [_row(names[fact_id], *held.get(fact_id, (len(moves.had), 1) if restless else (0, 0)), moves, len(window),
+                 heard or 0) for fact_id, moves in found.items()]
     return sorted(rows, key=lambda row: (not row.suspicious, -row.change_rate, row.fact))
+
+
+def _there(store: OpenHistory, audit_id: int) -> Select[tuple[int]]:
+    """Hosts of the newest audit of each inventory, and of its earlier ones as far as what they heard still stands. Who
+    is not among them is gone, or has another name now."""
+    newest: dict[str, int] = {}
+    for head in audits.listed(store, None):
+        if head.id <= audit_id and head.finished is not None:
+            newest[fleet_of(head.scope)] = max(head.id, newest.get(fleet_of(head.scope), 0))
+    return select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(or_(false(), *(
+        there(number, audits.beside(store, number)) for number in sorted(newest.values()))))
 
 
 def _moving(moves: Moves, hosts: int, steps: int) -> bool:
@@ -101,7 +114,7 @@ def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int, heard: 
     suspicious = _moving(moves, hosts, steps) and (not returns or moved >= AUDITS)
     sure = suspicious and not returns and moves.audits(hosts, SURELY, APART) >= AUDITS
     rate = total / (max(heard, touched) * steps)
-    return Volatile(name, hosts, distinct / hosts, rate, suspicious, "" if not suspicious else
+    return Volatile(name, hosts, distinct / hosts if hosts else 0.0, rate, suspicious, "" if not suspicious else
                     f"{name}: changed {total} times on {touched} of {hosts} hosts in {steps + 1} audits; it moves like "
                     "a reading, not like a setting, and does not belong in the history", sure, heard)
 

@@ -66,6 +66,8 @@ class Bootloader:
     config_path = ""
     #: What an edit by hand of the files behind it needs to take effect, for messages.
     after_an_edit = ""
+    #: What it runs beside what makes it this boot loader, for programs.py.
+    programs = ()
     #: What to do where a trial is refused, for messages.
     way_out = "Put /boot on a plain ext4, xfs or FAT partition"
     #: Whether the hooks behind a new initramfs have to run, so that what boots gets to know it.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import glob
 import os
 
+from ansible.module_utils import programs as on_box
 from ansible.module_utils.box_io import former, put_back, read_text, remove, rename_over, write_text
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline, grub
@@ -45,6 +46,7 @@ class GrubDebian(Bootloader):
     name = "GRUB with update-grub"
     config_path = grub.DROPIN
     after_an_edit = ", run update-grub"
+    programs = ("grub-editenv",)
     way_out = "Mend one of these, or put /boot on a plain ext4, xfs or FAT partition"
 
     def __init__(self, module):
@@ -55,7 +57,7 @@ class GrubDebian(Bootloader):
     def absent(cls):
         for path in (_UPDATE, "/etc/default/grub", grub.GRUB_CFG):
             if not os.path.exists(path):
-                return "no " + path
+                return on_box.absent(path)
         return None
 
     def configured(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from ansible.module_utils import programs as on_box
 from ansible.module_utils.box_io import read_text, remove, write_text
 from ansible.module_utils.refusal import Refusal
 from ansible.module_utils.tunecheck.parsers.kernel import bls, cmdline, grub
@@ -26,12 +27,13 @@ class Grubby(OwnedLine):
 
     name = "GRUB with grubby"
     after_an_edit = " (grubby --update-kernel=ALL --remove-args=...)"
+    programs = ("grub2-editenv", "grub2-reboot")
 
     @classmethod
     def absent(cls):
         for path in (_GRUBBY, _ENTRIES):
             if not os.path.exists(path):
-                return "no " + path
+                return on_box.absent(path)
         return None
 
     def _info(self):

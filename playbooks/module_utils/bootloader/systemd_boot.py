@@ -10,6 +10,7 @@ import glob
 import json
 import os
 
+from ansible.module_utils import programs as on_box
 from ansible.module_utils import trial_initrd
 from ansible.module_utils.box_io import UNFINISHED, copy_over, put_back, read_text, remove, rename_over, write_text
 from ansible.module_utils.refusal import Refusal
@@ -52,7 +53,7 @@ class SystemdBoot(OwnedLine):
     def absent(cls):
         for path in (_BOOTCTL, cls.maker):
             if not os.path.exists(path):
-                return "no " + path
+                return on_box.absent(path)
         if not efi.booted_by_systemd_boot():
             return "this boot did not come through systemd-boot"
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 
+from ansible.module_utils import programs
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.tunecheck.parsers.kernel import bls, modprobe
 
@@ -33,7 +34,7 @@ def with_headers(releases):
 
 def module_version(module, release, name="nvidia"):
     """Return the version of a module installed for a kernel, "" where there is none; "unknown" where it states none."""
-    modinfo = module.get_bin_path("modinfo", True, ["/sbin", "/usr/sbin"])
+    modinfo = programs.path(module, "modinfo")
     for file in modprobe.file_names(name):
         code, out, _err = module.run_command([modinfo, "-k", release, file], environ_update={"LC_ALL": "C"})
         if code == 0:

@@ -185,7 +185,7 @@ _MARKS = {
     "driver": ("driver.loaded", "driver-version"), "kernel": ("kernel.running",), "smt": ("cpu.smt", "smt"),
     "link": ("link-width", "pcie.width"), "gpu lost": ("gpu.count", "accelerator-count"),
     "acs": ("acs-redirect", "acs.redirecting"), "power": ("gpu-power-limit", "gpu.power_limit"),
-    "governor": ("cpu-governor", "cpu.governor"), "remap": ("gpu-recovery", "gpu.remap_failed"),
+    "governor": ("cpu-governor", "cpu.governor"), "remap": ("gpu-ecc", "gpu.remap_failed"),
     "memory": ("platform.memory",), "old bios": ("platform.bios",), "ecc": ("gpu-ecc", "gpu.ecc"),
     "vbios": ("gpu.vbios",), "persistence": ("gpu-persistence", "gpu.persistence"),
     "swappiness": ("memory.swappiness",), "hung": ("kernel.hung_task_seconds",),

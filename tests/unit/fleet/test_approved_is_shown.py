@@ -10,9 +10,11 @@ from tests.unit.fleet.same_answers import answers_alike
 
 from tunecheck.report.style import Style
 from tunecheck_fleet.decisions.by_id import decide
+from tunecheck_fleet.entries import entries
 from tunecheck_fleet.judge import report
-from tunecheck_fleet.model import Seen
+from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.entry_words import not_approved
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.store import Store, open_store
@@ -43,3 +45,22 @@ def test_a_change_that_is_approved_is_shown_as_that(tmp_path: Path, nights: int)
         _night(store, "600.1")
         assert report(store).causes == ()
         answers_alike(store)
+
+
+def test_what_a_check_asks_for_is_told_to_stay_open(tmp_path: Path) -> None:
+    """The board's counter and the check that fails for it are one entry, of which only the value can be approved."""
+    board = Problem("gpu-ecc", "GPU4", "fail", "a memory row could not be remapped", code="remap-failed")
+    with open_store(str(tmp_path / "fleet.db"), catalogue=1) as store:
+        for broken in (False, True):
+            head = store.begin("folder", [("b1", "rack2")])
+            store.put(head.id, Seen(
+                "b1", "rack2", "ok", hardware="hw", tunecheck="0.1.0", document=b"{}", outcomes={"gpu": "pass"},
+                known={"gpu.remap_failed": {"false": 7, "true": 1} if broken else {"false": 8}},
+                problems=(board,) if broken else ()))
+            store.finish(head.id)
+        [entry] = entries(report(store).causes)
+        said = not_approved(entry)
+        left = next(each for each in entry.more if each.fact == "gpu-ecc")
+        assert entry.lead.fact == "gpu.remap_failed" and "gpu-ecc GPU4" in said and left.id in said
+        decide(store, report(store), "approve", [entry.lead.id], author="ann")
+        assert [each.id for each in report(store).open if each.counts] == [left.id]

@@ -100,7 +100,7 @@ def test_everything_is_said_at_80_columns() -> None:
             "         28.45.1020: node000..node128 (129)\n         looks like a rollout") in text
     for words in ("MEDIUM   known, flapping, #341 24 d ago  gpu.driver on gpu001",
                   "LOW      new, rollout", "last answered in #361",
-                  "never answered yet", "5 facts unknown: gpu.driver", "WAIVED   smt", "until 2026-12-21",
+                  "never answered yet", "5 facts unknown in all: gpu.driver", "WAIVED   smt", "until 2026-12-21",
                   "RESOLVED cpu.governor", "NOTE     waiver 4", "to put it back: hands-on work",
                   "\n         fix: run:\n           ansible"):
         assert words in text, words

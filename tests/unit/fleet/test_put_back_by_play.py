@@ -70,6 +70,24 @@ def test_the_fix_names_the_key_and_the_play(store: Store, fact: str, keys: str, 
     assert answers_alike(store) == 6
 
 
+@pytest.mark.parametrize(("fact", "keys", "tag"), _of_reboot())
+@pytest.mark.parametrize("hosts", [3, 8])
+def test_what_only_has_another_number_of_boards_is_put_back_by_no_play(store: Store, fact: str, keys: str, tag: str,
+                                                                       hosts: int) -> None:
+    """Beside the number of GPUs or alone, where hosts are compared with others or with before, on every night."""
+    before: dict[str, Any] = {f"n{number}": {"off": 8} for number in range(hosts)}
+    _night(store, fact, before, "/inv/hosts.yml", "digest")
+    for value in ({"off": 7}, {"off": 7}, {"off": 6}, {"off": 9}):
+        found = _night(store, fact, {**before, "n1": value}, "/inv/hosts.yml", "digest")
+        assert [each.fact for each in found.causes if each.counts] == [fact]
+        assert not any(each.remedy or each.commands or each.fixes for each in found.causes)
+        for text in (terminal(found, Style(0), True, store.clock()), html(found)):
+            assert f"--tags {tag}" not in text and keys not in text
+    # A board that is in another state is put back.
+    found = _night(store, fact, {**before, "n1": {"off": 6, "on": 1}}, "/inv/hosts.yml", "digest")
+    assert keys in next(each for each in found.causes if each.counts).remedy
+
+
 def test_what_is_over_or_approved_is_not_put_back(store: Store) -> None:
     before = {f"n{number}": f"own {number}" for number in range(6)}
     for values in (before, {**before, "n1": "other"}, before):

@@ -28,7 +28,7 @@ from tunecheck.report.style import Style
 from tunecheck.report.terminal import render
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
-from tunecheck.rules.pcie.peer_access import Access, peers
+from tunecheck.rules.nvidia.peer_access import Access, peers
 from tunecheck.spec.frozen import Driver
 
 _GEFORCE, _PRO = "NVIDIA GeForce RTX 5090", "NVIDIA RTX PRO 6000 Blackwell Server Edition"

@@ -249,11 +249,11 @@ def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
         name, release = bug_report.identity(piece.text)
         for leaf, value in (("hostname", name), ("osrelease", release)):
             if value:
-                texts.file(f"/proc/sys/kernel/{leaf}", value)
+                texts.shown(f"/proc/sys/kernel/{leaf}", value)
         return "bug report"
     if piece.path is not None:
         # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
-        texts.file(piece.path, piece.text)
+        texts.shown(piece.path, piece.text)
         if piece.path.startswith("/var/log/") and kinds.recognise(piece.text) == "kernel log":
             _log(texts, piece.text, piece.path)
         return piece.path if piece.path.startswith("/proc/") else None

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from ...model.absence import Absence, Reason
 from ...util.at_first_use import regex
-from .boards_elsewhere import boards_elsewhere, other_models, other_places
 from .cmdline import apart, from_log
-from .differing import differing
-from .driver_and_boards import linked_without_nvlink, other_boards, other_cpus, other_devices, other_driver
+from .contradictions.boards_elsewhere import boards_elsewhere, other_models, other_places
+from .contradictions.cpus_and_nodes import other_cpus, other_kernel, set_apart
+from .contradictions.differing import differing
+from .contradictions.driver_and_boards import linked_without_nvlink, other_boards, other_devices, other_driver
 from .guest import guest_evidence
 from .nvidia_smi import contradiction
 from .short import from_short
@@ -42,15 +43,17 @@ def synthesise(texts: Texts) -> str | None:
             return problem
     if any(table.pairs != texts.tables[0].pairs for table in texts.tables):
         return "two tables of nvidia-smi topo -m that differ"
-    problem = apart(texts.cmdlines, texts.runs.get(_DMESG, ""))
-    if problem and texts.reported and len(texts.cmdlines) == 1:
+    line = apart(texts.cmdlines, texts.runs.get(_DMESG, ""))
+    problem = line or other_kernel(texts)
+    if problem and texts.reported and len(texts.cmdlines) < 2 and _DMESG in texts.runs:
         # One run of one script: only its journal may be of an earlier boot.
         del texts.runs[_DMESG]
-        texts.set_aside.append("the kernel log in the bug report is of another boot (its command line is another) and "
-                               "is not judged; add: sudo dmesg")
+        why = f"its {'command line' if line else 'kernel'} is another"
+        texts.set_aside.append(f"the kernel log in the bug report is of another boot ({why}) and is not judged; add: "
+                               "sudo dmesg")
         for command in ("dmesg", "journalctl"):
             texts.errors[f"run {command}"] = Absence.NOT_IN_IMPORT.because(
-                "the log in the report is of another boot: its command line is another")
+                f"the log in the report is of another boot: {why}")
     elif problem:
         return problem
     problem = (contradiction(texts) or differing(texts) or other_driver(texts)
@@ -81,6 +84,7 @@ def synthesise(texts: Texts) -> str | None:
     for path, why in texts.torn.items():
         texts.reads.pop(path, None)
         texts.errors[f"read {path}"] = Absence.NOT_UNDERSTOOD.because(f"not usable ({why}); keep one of them")
+    set_apart(texts, devices, bool(texts.guest))
     _from_log(texts)
     if texts.past or _DMESG in texts.runs:
         from .logs.log import history  # start-up time

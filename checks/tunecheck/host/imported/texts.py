@@ -1,5 +1,5 @@
 """The answers that the texts of an import give, as they are collected. Texts of one kind that differ are all kept;
-what they come to, differing.py and the readers say."""
+what they come to, contradictions/ and the readers say."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Texts:
     line cannot be read. ``past``: the lines of earlier boots, each with where they are from; ``taken``: when a bug
     report or nvidia-smi was made; ``only_list``: lspci came without details, and such a list does not show its end;
     ``guest``: the hypervisor that a text names; ``missing``: why a device must be there that no text shows; ``doubts``:
-    as in base.doubt; ``answers``: every text of the kinds of which a machine has one, ``torn``: what two texts say of a
-    path that can have only one value; ``named`` and ``logged``: as in hosts.two; ``set_aside``: what was recognised
-    and is not judged, or tells too little, and why; ``mixed``: which logs are of several machines, and what shows
-    it."""
+    as in base.doubt; ``answers``: every text of the kinds of which a machine has one, ``files``: what a text shows as
+    the content of a path; ``torn``: what two texts say of a path that can have only one value; ``named`` and
+    ``logged``: as in hosts.two; ``set_aside``: what was recognised and is not judged, or tells too little, and why;
+    ``mixed``: which logs are of several machines, and what shows it."""
 
     reads: dict[str, bytes] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class Texts:
     smi: list[str] = field(default_factory=list)
     posts: dict[str, list[Post]] = field(default_factory=dict)
     answers: dict[str, list[str]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     torn: dict[str, str] = field(default_factory=dict)
     tables: list[Matrix] = field(default_factory=list)
     cmdlines: list[str] = field(default_factory=list)
@@ -74,6 +75,11 @@ class Texts:
         if known is not None and path != "/proc/cmdline" and known.split() != content.encode().split():
             one, other = known.decode().strip()[:40], content.strip()[:40]
             self.torn.setdefault(path, f"two texts differ: {one!r} and {other!r}")
+        self.shown(path, content)
+
+    def shown(self, path: str, content: str) -> None:
+        """Keep what a text shows as the content of this path itself; file() also keeps what follows from others."""
+        self.files.setdefault(path, content)
         self.file(path, content)
 
     def longer(self, path: str, content: str) -> None:

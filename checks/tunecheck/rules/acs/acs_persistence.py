@@ -19,6 +19,7 @@ from ..evidence_guard import NO_PORT_TEXT
 from ..remedies import boot_remedies
 from ..remedies.acs_line import uncovered
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
+from ..remedies.redirect_gain import DRIVER_NOT_TOLD, REDIRECTS_NOTHING, NoGain, no_gain
 
 CHECK = Check(
     "acs-persistence", "the redirect bits stay clear after resets and reboots",
@@ -33,6 +34,10 @@ CODES = {
     "lost-at-next-boot": "The next boot lacks the option that keeps ACS redirect off now.",
     "neither-option-nor-unit": "No option on the command line keeps ACS redirect off, now or at the next boot, and "
                                "tunecheck-acs.service is not enabled.",
+    REDIRECTS_NOTHING: "Nothing keeps ACS redirect off, and the driver refuses peer access between the boards: nothing "
+                       "is lost.",
+    DRIVER_NOT_TOLD: "Nothing keeps ACS redirect off between boards that NVIDIA's own driver never lets reach each "
+                     "other, and which driver is loaded is not told.",
     "unit-enabled": "The unit tunecheck-acs.service, which clears the redirect bits at boot, is enabled.",
     "unit-not-enabled": "The unit tunecheck-acs.service, which clears the redirect bits at boot, is not enabled.",
     "unit-locked-down": "Kernel lockdown keeps tunecheck-acs.service from clearing a register.",
@@ -72,7 +77,7 @@ def judge(case: Case) -> Iterator[Finding]:
         yield _finding("redirect-on", "skip", "behaviour", 
                        "ACS redirect is on (acs-redirect): there is nothing to keep")
     elif acs.mechanism != "setpci":
-        found = _judge(case, ports)
+        found = _with_gain(case, _judge(case, ports), no_gain(case))
         unit = _unit(case) if _has_unit(ports, acs) else None
         if unit is not None and unit.outcome == "fail" and found.code in ("lost-at-reset", "lost-at-next-boot"):
             yield _both(found, unit)      # one cause, the play's tag acs has not done its work, and one fix
@@ -91,6 +96,16 @@ def _both(option: Finding, unit: Finding) -> Finding:
     return replace(option, outcome="fail", code="neither-option-nor-unit", text=f"{option.text}; nor is {unit.subject} "
                    "enabled, which would clear them at boot", observed=unit.observed,
                    evidence=(*option.evidence, *unit.evidence))
+
+
+def _with_gain(case: Case, found: Finding, gain: NoGain | None) -> Finding:
+    """Return the finding with what the driver says of peer access, which is all that a redirect costs."""
+    if gain is None or found.outcome == "pass" or found.code == UNREAD:
+        return found
+    found = replace(found, text=f"{found.text}; {gain.told}")
+    if gain.fix is None or found.code == TRIAL_OPEN:
+        return found
+    return replace(found, code=found.code if case.frozen else gain.code, expected="", remedy=gain.fix)
 
 
 def _judge(case: Case, ports: list[str]) -> Finding:
@@ -133,11 +148,12 @@ def _unit(case: Case) -> Finding:
         return Finding(_ID, "unit-locked-down", "tunecheck-acs.service", "skip", "configured",
                        f"tunecheck-acs.service cannot clear a register under kernel lockdown ({lockdown}): judged by "
                        "kernel-lockdown", lockdown, evidence=(case.host.kernel.lockdown.source,))
+    gain = no_gain(case)
     code, outcome, state = (("unit-enabled", "pass", "enabled") if enabled.value else
                             ("unit-not-enabled", "fail", "not enabled"))
     return Finding(_ID, code, "tunecheck-acs.service", outcome, "configured",
                    f"tunecheck-acs.service, which clears the redirect bits at boot, is {state}", state, "enabled",
-                   source, None if enabled.value else case.play("acs"))
+                   source, None if enabled.value else gain.fix if gain and gain.fix else case.play("acs"))
 
 
 def _kernel_asked(acs: Acs | None) -> bool:

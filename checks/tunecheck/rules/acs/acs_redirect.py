@@ -18,9 +18,10 @@ from ...util.text import some
 from ..check import EVERY, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, NOT_DECLARED, PATH_UNREAD, REGISTERS_UNREAD, VIRTUAL_PORTS
 from ..context import Case
+from ..nvidia.peer_access import Access, Peers, peers
 from ..pcie.p2p_letters import after_the_model
-from ..pcie.peer_access import FIND_OUT, OWN_REFUSES, Access, Peers, peers
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix, clear_now
+from ..remedies.redirect_gain import DRIVER_NOT_TOLD, REDIRECTS_NOTHING, no_gain
 
 CHECK = Check(
     "acs-redirect", "no port between two accelerators redirects their traffic",
@@ -29,10 +30,10 @@ CHECK = Check(
 )
 CODES = {
     "redirects": "A port between two accelerators redirects their traffic up to the root complex.",
-    "redirects-nothing": "A port redirects, and the driver refuses peer access between the boards that it lies "
-                         "between: nothing is lost.",
-    "driver-not-told": "A port redirects between boards that NVIDIA's own driver never lets reach each other, and "
-                       "which driver is loaded is not told.",
+    REDIRECTS_NOTHING: "A port redirects, and the driver refuses peer access between the boards that it lies "
+                       "between: nothing is lost.",
+    DRIVER_NOT_TOLD: "A port redirects between boards that NVIDIA's own driver never lets reach each other, and "
+                     "which driver is loaded is not told.",
     "path-hidden": "The machine shows no port above the accelerators, and the specification asks for none.",
     "no-port-between": "No port lies between the accelerators and their nearest common bridge: nothing can redirect.",
     "no-acs-capability": "The port has no ACS capability, so it cannot redirect.",
@@ -42,11 +43,6 @@ CODES = {
 }
 _ID = CHECK.id
 _EXPECTED = "ReqRedir- CmpltRedir- EgressCtrl-"
-
-_NOTHING = Remedy("leave the redirect, as long as the driver refuses peer access (p2p-capability)")
-#: Something else than their model keeps the boards apart, and may be mended.
-_LATER = Remedy("first what p2p-capability says: the redirect is to be cleared once the driver allows peer access, and "
-                "not before")
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -96,31 +92,19 @@ def _judge(case: Case, port: Device, pairs: list[Pair], remedy: Callable[[], Rem
     if case.spec.accelerators.kernel_driver == "vfio-pci" and case.spec.acs.peer_redirect == "leave":
         return _for_guests(port, path, acs, observed, evidence)
     if acs.redirects:
-        access = known.over((pair.a, pair.b) for pair in pairs)
+        gain = no_gain(case, [(pair.a, pair.b) for pair in pairs])
         # What a specification asks for is wanted whatever the driver says.
-        if case.spec.acs.peer_redirect != "off" and (code := _without_gain(access)):
-            why, fix = _why_not(known, access, [(pair.a, pair.b) for pair in pairs])
-            return Finding(_ID, code, port.bdf, "warn", "behaviour", f"{port.bdf} {observed} would redirect peer "
-                           f"traffic; {why}; on {path}", observed, _EXPECTED, evidence, fix)
-        fix = after_the_model(remedy()) if access is Access.MODEL_UNKNOWN and case.frozen is None else remedy()
+        if gain is not None and case.spec.acs.peer_redirect != "off":
+            there = "there is none" if gain.refused else "whether there is any is not known"
+            return Finding(_ID, gain.code, port.bdf, "warn", "behaviour", f"{port.bdf} {observed} would redirect peer "
+                           f"traffic; {there}: {gain.why}; on {path}", observed, _EXPECTED, evidence, gain.fix)
+        unknown = known.over((pair.a, pair.b) for pair in pairs) is Access.MODEL_UNKNOWN
+        fix = gain.fix if gain else None
+        fix = fix or (after_the_model(remedy()) if unknown and case.frozen is None else remedy())
         return Finding(_ID, "redirects", port.bdf, "fail", "behaviour", f"{port.bdf} {observed} redirects peer traffic "
-                       f"on {path}", observed, _EXPECTED, evidence, fix)
+                       f"on {path}" + (f"; {gain.told}" if gain else ""), observed, _EXPECTED, evidence, fix)
     return Finding(_ID, "ok", port.bdf, "pass", "behaviour", f"{port.bdf} {observed} lets peer traffic pass on {path} "
                    f"({acs.names(REDIRECT_MASK)}{_change(case, port.bdf, acs)})", observed, _EXPECTED, evidence)
-
-
-def _without_gain(access: Access) -> str:
-    """Return the code of a redirect of which nothing is known to be lost; "" where peer traffic is to be expected."""
-    return {Access.REFUSED: "redirects-nothing", Access.PATCHED_ONLY: "driver-not-told"}.get(access, "")
-
-
-def _why_not(known: Peers, access: Access, pairs: list[tuple[int, int]]) -> tuple[str, Remedy]:
-    """Return why clearing the redirect is not known to gain anything, and what to do."""
-    if access is Access.PATCHED_ONLY:
-        return (f"whether there is any is not known: {OWN_REFUSES}, so clearing it gains nothing unless a patched one "
-                "is loaded"), FIND_OUT
-    return (f"there is none: {known.refusal(pairs)}, so clearing it gains nothing",
-            _NOTHING if known.final(pairs) else _LATER)
 
 
 def _for_guests(port: Device, path: str, acs: Acs, observed: str, evidence: tuple[str, ...]) -> Finding:

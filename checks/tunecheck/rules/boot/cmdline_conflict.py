@@ -60,7 +60,6 @@ def judge(case: Case) -> Iterator[Finding]:
 def _without(case: Case) -> Remedy:
     """Return how all these words get off the command line with one reboot. Where the role has parameters to set, which
     it refuses to do while the words are there, it reboots the box for both: that is the fix of cmdline-token."""
-    before = before_the_play(case)
     if boot_remedies.lacking(case):
-        return case.play(",".join(line_fix(case).ansible_tags), True, before)
-    return Remedy.of(*before, ", then reboot", ansible_tags=("cmdline",), needs_reboot=True)
+        return line_fix(case).by_play
+    return Remedy.of(*before_the_play(case), ", then reboot", ansible_tags=("cmdline",), needs_reboot=True)

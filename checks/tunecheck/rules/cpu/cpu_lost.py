@@ -14,7 +14,7 @@ from ..context import Case
 from ..errors import from_log
 from ..remedies import boot_remedies
 from ..remedies.acs_remedies import boot_fix
-from ..remedies.iommu_remedies import no_remapping, switched_off
+from ..remedies.iommu_remedies import WIDE, no_remapping, switched_off
 
 CHECK = Check(
     "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,
@@ -28,8 +28,6 @@ CODES = {
     "offline": "CPUs are offline.",
 }
 _ID = CHECK.id
-#: From so many CPUs on some have an APIC id that takes more than 8 bits: 255 is the one that means all.
-_WIDE = 255
 _X2APIC = Remedy("look for x2APIC in the BIOS", (), True, Place.FIRMWARE)
 
 
@@ -78,7 +76,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _may_be_refused(case: Case) -> bool:
     """Return whether a CPU may be offline because the kernel refused its APIC id. A log of the whole boot would name
     the CPU, so nothing is suspected beside one."""
-    return len(case.host.platform.present.value or ()) >= _WIDE and not from_log.is_complete(case)
+    return len(case.host.platform.present.value or ()) >= WIDE and not from_log.is_complete(case)
 
 
 def _up(case: Case, named: str, words: list[str]) -> Remedy:

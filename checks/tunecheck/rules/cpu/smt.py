@@ -8,6 +8,7 @@ from ...model.finding import Finding, Place, Remedy
 from ..check import Check, Family, Heading
 from ..codes import NOT_DECLARED, UNREAD
 from ..context import Case
+from ..remedies import boot_remedies
 
 CHECK = Check(
     "smt", "SMT is as declared", Heading.SYSTEM, 40, Family.CPU, judges=("cpu.smt",),
@@ -34,8 +35,22 @@ def judge(case: Case) -> Iterator[Finding]:
                       wanted, absence=fact.absence)
     else:
         good = state == wanted
-        command = "boot without nosmt, and enable SMT in the BIOS" if wanted == "on" else "boot with nosmt"
         code, outcome = ("ok", "pass") if good else ("differs", "fail")
         yield Finding(_ID, code, "CPUs", outcome, "effective", shown, fact.value or "", wanted,
-                      (fact.source,), None if good else Remedy(
-                          command, (), True, Place.FIRMWARE if wanted == "on" else Place.BOX))
+                      (fact.source,), None if good else _fix(case, wanted))
+
+
+def _fix(case: Case, wanted: str) -> Remedy:
+    """Return how the CPUs boot with SMT, or without it."""
+    if wanted == "off":
+        return boot_remedies.without_effect(case, "nosmt", '"SMT"') or Remedy("boot with nosmt", (), True)
+    running = case.host.kernel.cmdline.value
+    held = [word for word in running or () if word in ("nosmt", "nosmt=force") or _by_mitigations(word)]
+    if held or running is None:
+        return Remedy(f"boot without {' '.join(held) or 'nosmt'}, and enable SMT in the BIOS", (), True, Place.FIRMWARE)
+    return Remedy("enable SMT in the BIOS; where it is on there, look for what writes off to "
+                  "/sys/devices/system/cpu/smt/control", (), True, Place.FIRMWARE)
+
+
+def _by_mitigations(word: str) -> bool:
+    return word.startswith("mitigations=") and "nosmt" in word.partition("=")[2].split(",")

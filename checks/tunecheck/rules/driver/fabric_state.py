@@ -24,7 +24,11 @@ CODES = {
     "nvlink-lost": "Boards that are always joined by NVLink are not.",
     "fewer-links": "A GPU has fewer NVLinks up than the others, or than its board has.",
     "odd-pair": "A pair has fewer NVLinks than nearly all other pairs.",
-    "links-disagree": "By nvidia-smi topo -m a pair has fewer NVLinks than nvidia-smi nvlink -s shows up on both.",
+    "nvlink-refused": "Of boards that are always joined by NVLink one source says that they are, and another that they "
+                      "are not.",
+    "nvlink-disputed": "One source says that two boards are joined by NVLink, and another that they are not.",
+    "links-disagree": "By nvidia-smi topo -m a pair has another number of NVLinks than nvidia-smi nvlink -s or NVML "
+                      "shows up.",
     "links-down": "NVLinks of a GPU are inactive, as nvidia-smi shows.",
     "links-count-errors": "Error counters of NVLinks are not 0, as nvidia-smi shows.",
     "unhealthy": "NVML says that a GPU's place in the NVLink fabric is not healthy.",
@@ -36,16 +40,22 @@ _LOOK = Remedy.of("run: ", run("systemctl restart nvidia-fabricmanager"), "; the
 
 _HEALTH = Remedy.of("run: ", run("nvidia-smi nvlink -s"), " and ", run("journalctl -u nvidia-fabricmanager"),
                     "; reset all GPUs of the box, or power-cycle it; what comes back is a matter of the board's maker")
+_REFUSED = Remedy.of("see whether the GPUs have joined the fabric, in the section Fabric of ", run("nvidia-smi -q"),
+                     " and in ", run("journalctl -u nvidia-fabricmanager"), "; with MIG on, the driver refuses every "
+                     "way between boards; where both are well, take both texts anew, on this machine: ",
+                     run("nvidia-smi topo -m"), " and ", run("nvidia-smi topo -p2p n"))
 _ANEW = Remedy.of("take both anew, one after the other: ", run("nvidia-smi topo -m"), " and ",
                   run("nvidia-smi nvlink -s"))
+_FIXES = {"links-disagree": _ANEW, "nvlink-refused": _REFUSED, "nvlink-disputed": _REFUSED}
+_WARNINGS = ("odd-pair", "links-count-errors", "links-disagree", "nvlink-disputed")
 
 
 def judge(case: Case) -> Iterator[Finding]:
     shown = list(faults(case))
     for each in shown:
-        outcome = "warn" if each.code in ("odd-pair", "links-count-errors", "links-disagree") else "fail"
+        outcome = "warn" if each.code in _WARNINGS else "fail"
         yield Finding(_ID, each.code, each.subject, outcome, "effective", each.text, each.observed, each.expected,
-                      (each.source,), _ANEW if each.code == "links-disagree" else _HEALTH)
+                      (each.source,), _FIXES.get(each.code, _HEALTH))
     # Why NVML says nothing is in nvml-answers. `tunecheck topo`, which reads no modules, leaves it at that.
     if (shown or case.snapshot.host is None) and case.snapshot.nvml.value is None:
         return

@@ -44,14 +44,14 @@ def judge(case: Case) -> Iterator[Finding]:
         yield Finding(_ID, NOT_DECLARED, "modules", "skip", "declared",
                       "the spec declares no module parameter" if case.frozen
                       else "no spec given")
-    found, wrong, reboot = list[Finding](), dict[str, list[str]](), False
+    found, wrong, reboot = list[Finding](), dict[str, list[tuple[str, bool]]](), False
     for name, values in case.spec.modules.items():
         for parameter, value in values.items():
             module = case.host.modules.get(name)
             finding = _judge(case, module, parameter, value) if module else _nobody_asked(name, parameter, value)
             found.append(finding)
             if finding.code in _WRITTEN:
-                wrong.setdefault(name, []).append(finding.expected)
+                wrong.setdefault(name, []).append((finding.expected, finding.code == "older-value"))
                 reboot = reboot or finding.code in _LOADED_ANEW
     # One file and one reboot for all of them.
     fix = case.play("modules", reboot, by_hand=_by_hand(wrong)) if wrong else None
@@ -161,12 +161,14 @@ def _rides(case: Case, module: Module, parameter: str) -> bool:
                for token in trial_parameters(case.host.kernel.cmdline.value or ()))
 
 
-def _by_hand(wrong: Mapping[str, Sequence[str]]) -> Remedy:
-    """Return how the parameters of each module are set by hand, all at one time."""
-    lines = [f'"options {name} {" ".join(expected)}"' for name, expected in wrong.items()]
-    return Remedy.typed("write {lines} to a file of its own in /etc/modprobe.d, run `sudo update-initramfs -u`, on "
-                        "Fedora and Rocky `sudo dracut -f`, and load {modules} again or reboot",
-                        lines=" and, on a line of its own, ".join(lines),
+def _by_hand(wrong: Mapping[str, Sequence[tuple[str, bool]]]) -> Remedy:
+    """Return how the parameters of each module are set by hand, all at one time. Those that modprobe.d has already
+    (True) only wait for the module to be loaded."""
+    lacking = {name: [each for each, ready in values if not ready] for name, values in wrong.items()}
+    lines = [f'"options {name} {" ".join(values)}"' for name, values in lacking.items() if values]
+    write = "write {lines} to a file of its own in /etc/modprobe.d, " if lines else "modprobe.d is right already: "
+    return Remedy.typed(write + "run `sudo update-initramfs -u`, on Fedora and Rocky `sudo dracut -f`, and load "
+                        "{modules} again or reboot", lines=" and, on a line of its own, ".join(lines),
                         modules="the module" if len(wrong) == 1 else "these modules")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
 from ..context import Case
+from ..running_words import against, runs
 from . import from_log
 
 CHECK = Check(
@@ -25,9 +26,8 @@ _KINDS = {
     "interrupt": ("interrupt-refused", "the IOMMU refused it an interrupt", "refused it interrupts"),
     "other": ("iommu-error", "the IOMMU logged an error about it", "logged errors about it"),
 }
-_MEMORY = Remedy("look at the lines before it for what the driver did (xid); on a host without guests boot with "
-                 "iommu=pt, which leaves DMA untranslated (iommu-mode); where that is on, update the driver and the "
-                 "firmware", ("cmdline",), True)
+_LINES = "look at the lines before it for what the driver did (xid)"
+_UNTRANSLATED = "iommu=pt"
 _OTHER = Remedy("update the driver of the device and the firmware; a device that does not answer the IOMMU may be gone "
                 "from the bus (gpu-fallen-off, aer-events)")
 
@@ -45,6 +45,16 @@ def judge(case: Case) -> Iterator[Finding]:
         what = one if fault.count == 1 else f"the IOMMU {many} {fault.count} times, last"
         yield Finding(_ID, code, fault.bdf, "fail" if on_path else "warn", "behaviour",
                       f"{where}: {what}{from_log.at(fault.last)}", str(fault.count), "no fault since boot",
-                      (f"{case.host.kernel.log.source}: {fault.text}",), _MEMORY if fault.kind == "dma" else _OTHER)
+                      (f"{case.host.kernel.log.source}: {fault.text}",),
+                      _memory(case) if fault.kind == "dma" else _OTHER)
     if not log.faults:
         yield from_log.nothing_logged(case, _ID, "fault of the IOMMU")
+
+
+def _memory(case: Case) -> Remedy:
+    """Return what to do about memory that was refused."""
+    if runs(case, _UNTRANSLATED) and not against(case, [_UNTRANSLATED]):
+        return Remedy(f"{_LINES}; {_UNTRANSLATED} runs, and the device was refused all the same (iommu-mode): update "
+                      "its driver and the firmware")
+    return Remedy(f"{_LINES}; on a host without guests boot with {_UNTRANSLATED}, which leaves DMA untranslated "
+                  "(iommu-mode); where that is on, update the driver and the firmware", ("cmdline",), True)

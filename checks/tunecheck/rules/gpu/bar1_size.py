@@ -10,6 +10,7 @@ from ..check import Check, Family, Heading, Needs
 from ..context import Case
 from ..driver.board_age import no_resizable_bar, with_lspci_bar1
 from ..nvidia.from_nvml import Verdict, board_of, each, maybe, number
+from ..running_words import runs
 
 CHECK = Check(
     "bar1-size", "every GPU shows all of its memory on the bus (Resizable BAR)",
@@ -22,12 +23,15 @@ CODES = {
 }
 _ID = CHECK.id
 _FIX = ("switch on Above 4G Decoding and Resizable BAR in the BIOS; a professional board may be in a display mode with "
-        "256 MiB, which NVIDIA's displaymodeselector changes; where bar-assignment says that BAR 1 did not fit, boot "
-        "with pci=realloc")
+        "256 MiB, which NVIDIA's displaymodeselector changes")
+_REALLOC = "pci=realloc"
 _MOST = 1 << 24
 
 
 def judge(case: Case) -> Iterator[Finding]:
+    fix = _FIX if runs(case, _REALLOC) or runs(case, f"{_REALLOC}=on") else (
+        f"{_FIX}; where bar-assignment says that BAR 1 did not fit, boot with {_REALLOC}")
+
     def look(gpu: Gpu) -> Verdict:
         size, known = number(gpu, "bar1_total_mib", _MOST, 1), board_of(case, gpu)
         wanted = (known and known.bar1_mib) or maybe(gpu, "memory_total_mib", _MOST)
@@ -42,6 +46,6 @@ def judge(case: Case) -> Iterator[Finding]:
         needed = known is not None and known.p2p is not None and known.p2p != "nvlink"
         off = ": Resizable BAR is off, or a display mode limits it" if size <= 256 else ""
         return Verdict("smaller-than-memory", "fail" if needed else "warn", f"BAR1 has only {size} MiB{off}",
-                       f"{size} MiB", f"at least {wanted} MiB", _FIX, True, place=Place.FIRMWARE)
+                       f"{size} MiB", f"at least {wanted} MiB", fix, True, place=Place.FIRMWARE)
 
     yield from each(with_lspci_bar1(case), _ID, look)

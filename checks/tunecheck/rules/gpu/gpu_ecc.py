@@ -17,7 +17,8 @@ from ..nvidia.posted_gpus import whole_or_add
 
 CHECK = Check(
     "gpu-ecc", "ECC is on, and no memory error was uncorrectable",
-    Heading.GPUS, 50, Family.GPU, needs=(Needs.GPUS,), judges=("gpu.ecc", "gpu.ecc_pending"), happening=True,
+    Heading.GPUS, 50, Family.GPU, needs=(Needs.GPUS,),
+    judges=("gpu.ecc", "gpu.ecc_pending", "gpu.remap_failed", "gpu.remap_pending"), happening=True,
 )
 CODES = {
     "differs": "ECC is in another mode than declared; where nothing is declared, it is off.",

@@ -14,7 +14,7 @@ from ..nvidia.from_nvml import Verdict, each, number, smi
 CHECK = Check(
     "gpu-recovery", "the driver asks for no reset, reboot or drain of a GPU",
     Heading.GPUS, 30, Family.GPU, needs=(Needs.GPUS,),
-    judges=("gpu.recovery_action", "gpu.remap_pending", "gpu.remap_failed"), happening=True,
+    judges=("gpu.recovery_action",), happening=True,
 )
 CODES = {
     "reset-needed": "The driver asks for a reset of the GPU.",

@@ -6,15 +6,19 @@ prints that without an IOMMU, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from ...model.absence import Absence
 from ...model.finding import Finding, Place, Remedy
+from ...parsers.kernel.param_conflicts import split
 from ..check import Check, Family, Heading, Needs
 from ..codes import NO_ACCELERATOR, NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
-from ..remedies.acs_remedies import line_fix
+from ..remedies.acs_remedies import boot_fix, declared_line, line_fix
+from ..remedies.iommu_remedies import needs_iommu, switched_off
+from ..remedies.redirect_gain import no_gain
 
 CHECK = Check(
     "iommu-mode", "the accelerators' IOMMU groups are in the declared mode",
@@ -33,9 +37,12 @@ _MEANINGS = {"pt": "passthrough (group type identity)", "translated": "translate
           "off": "no IOMMU group"}
 _BOOT = {"pt": "iommu=pt", "off": "iommu=off"}
 
-_IS_OFF = Remedy('peer-to-peer works without an IOMMU: state box_spec.iommu: "off" if it is meant so; else switch the '
-                 "IOMMU on in the BIOS (AMD-Vi, VT-d), and take iommu=off and amd_iommu=off off the command line",
-                 place=Place.INVENTORY)
+#: Words that leave the accelerators without a group, and words that ask for passthrough.
+_NO_GROUP = frozenset(("iommu=off", "amd_iommu=off", "intel_iommu=off"))
+_PASSES = frozenset(("iommu=pt", "iommu.passthrough=1"))
+_TRANSLATES = "iommu=nopt"
+_LOG = '"iommu: Default domain type" and what stands around it'
+_BIOS = "switch the IOMMU on in the BIOS (AMD-Vi, VT-d)"
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -74,34 +81,82 @@ def _judge(case: Case, kind: str, devices: list[str], evidence: tuple[str, ...])
     if case.spec.accelerators.kernel_driver == "vfio-pci" and mode == "off":
         return Finding(_ID, "no-group-for-guests", subject, "fail", "effective", f"{described}, and vfio-pci "
                        f"hands nothing to a virtual machine without one: {subject}", kind, "an IOMMU group", evidence,
-                       Remedy("switch the IOMMU on in the BIOS (AMD-Vi, VT-d); on Intel also intel_iommu=on", (), True,
-                              Place.FIRMWARE))
+                       _for_guests(case))
     if wanted == "leave":
         risky = (mode == "translated" and len(case.host.iommu) > 1
                  and case.spec.accelerators.kernel_driver != "vfio-pci")
         code, outcome = ("translated", "warn") if risky else (NOT_DECLARED, "skip")
         danger = "; peer writes under a translating IOMMU can be dropped without an error" if risky else ""
+        gain = no_gain(case) if risky else None
+        danger += f"; {gain.no_traffic}" if gain else ""
         asked = "the spec leaves the IOMMU alone" if case.frozen else "no spec given"
         wish = '"pt" or "off" in box_spec.iommu' if case.frozen else "iommu=pt on the command line"
         found = f"{described}{danger}, at {subject}; {asked}" if risky else f"{asked}; found {described} at {subject}"
-        return Finding(_ID, code, subject, outcome, "effective", found, kind, wish if risky else "", evidence)
+        vain = boot_remedies.without_effect(case, "iommu=pt", _LOG) if risky and not case.frozen else None
+        asks = risky and not vain and not (gain and gain.refused)
+        return Finding(_ID, code, subject, outcome, "effective", found, kind, wish if asks else "", evidence, vain)
     if wanted == mode:
         return Finding(_ID, "ok", subject, "pass", "effective", f"{subject}: {described}", kind, _MEANINGS[wanted],
                        evidence)
     if (wanted, mode) == ("pt", "off"):
-        return Finding(_ID, "iommu-off", subject, "warn", "effective", "no IOMMU is at work (off in BIOS or on the "
-                       f"command line); DMA is untranslated all the same, at {subject}", kind, _MEANINGS[wanted],
-                       evidence, _IS_OFF)
+        running = case.host.kernel.cmdline.value
+        by = _words(case, _NO_GROUP)
+        where = (f"{' '.join(by)} on the command line" if by else "off in BIOS or on the command line"
+                 if running is None else "no word of the command line switches it off: look in the BIOS")
+        return Finding(_ID, "iommu-off", subject, "warn", "effective", f"no IOMMU is at work ({where}); DMA is "
+                       f"untranslated all the same, at {subject}", kind, _MEANINGS[wanted], evidence, _is_off(case, by))
     return Finding(_ID, "differs", subject, "fail", "effective", f"{described} at {subject}", kind, _MEANINGS[wanted],
-                   evidence,
-                   _fix(case, _BOOT.get(wanted)))
+                   evidence, _fix(case, wanted, mode))
 
 
-def _fix(case: Case, word: str | None) -> Remedy:
-    """Return how to boot in the mode that is declared; ``word`` asks the kernel for it."""
-    if word is None:
-        return case.play("cmdline", True)
+def _words(case: Case, among: Collection[str]) -> list[str]:
+    """Return the running words that are among these, each once."""
+    running = case.host.kernel.cmdline.value or ()
+    return list(dict.fromkeys(word for token in running for word in split(token) if word in among))
+
+
+def _is_off(case: Case, by: list[str]) -> Remedy:
+    """Return how the IOMMU gets on. ``by``: the words that switch it off. The mode "off" is offered only where no other
+    check then asks for an IOMMU."""
+    if by:
+        fix = boot_fix(case) if switched_off(case) else line_fix(case)
+    else:
+        unread = case.host.kernel.cmdline.value is None
+        fix = Remedy(_BIOS + (", and take off the command line what switches it off, where it has such a word" if unread
+                              else ""), (), True, Place.FIRMWARE)
+    if needs_iommu(case):
+        return fix
+    return replace(fix, text='peer-to-peer works without an IOMMU: state box_spec.iommu: "off" if it is meant so; else '
+                   + fix.text, place=Place.INVENTORY)
+
+
+def _for_guests(case: Case) -> Remedy:
+    """Return how the IOMMU gets on for virtual machines."""
+    by = _words(case, _NO_GROUP)
+    if not by:
+        return Remedy(f"{_BIOS}; on Intel also intel_iommu=on", (), True, Place.FIRMWARE)
+    tokens, rest = boot_remedies.holding(case, by)
+    return boot_remedies.add(case, rest, tokens) if rest else boot_remedies.remove(case, tokens)
+
+
+def _fix(case: Case, wanted: str, mode: str) -> Remedy:
+    """Return how to boot in the mode that is declared."""
+    if wanted == "translated":
+        return _translated(case, mode)
+    word = _BOOT[wanted]
     if word in boot_remedies.lacking(case):
         return line_fix(case)
-    return (boot_remedies.without_effect(case, word, '"iommu: Default domain type" and what stands around it') or
-            case.play("cmdline", True, by_hand=boot_remedies.add(case, [word])))
+    return boot_remedies.without_effect(case, word, _LOG) or line_fix(case)
+
+
+def _translated(case: Case, mode: str) -> Remedy:
+    """Return how to boot with an IOMMU that translates: no word declares that, so what says otherwise goes."""
+    unwanted, spec = _NO_GROUP | _PASSES, case.spec
+    by = _words(case, unwanted)
+    kept = tuple(word for word in spec.kernel.cmdline if not set(split(word)) & unwanted)
+    if by or kept != spec.kernel.cmdline:
+        return declared_line(case, replace(spec, kernel=replace(spec.kernel, cmdline=kept)), by)
+    if mode == "off":
+        return Remedy(_BIOS, (), True, Place.FIRMWARE)
+    return boot_remedies.without_effect(case, _TRANSLATES, _LOG) or case.play(
+        "cmdline", True, f'add "{_TRANSLATES}" to box_spec.kernel.cmdline', boot_remedies.add(case, [_TRANSLATES]))

@@ -12,6 +12,7 @@ from ..evidence_guard import NO_PORT_TEXT
 from ..remedies.acs_line import uncovered
 from ..remedies.acs_remedies import GUEST_PORTS, boot_fix
 from ..remedies.iommu_remedies import iommu_table, switched_off
+from ..remedies.redirect_gain import DRIVER_NOT_TOLD, REDIRECTS_NOTHING, no_gain
 
 CHECK = Check(
     "iommu-trap", "no word on the command line switches the IOMMU off and ACS on",
@@ -22,6 +23,9 @@ CODES = {
     "not-switched-off": "No word on the command line switches an IOMMU off.",
     "no-amd-table": "The firmware describes no AMD IOMMU (no IVRS table).",
     "kernel-turns-acs-on": "The next port reset or boot turns ACS redirect on.",
+    REDIRECTS_NOTHING: "The same, and the driver refuses peer access between the boards: nothing is lost.",
+    DRIVER_NOT_TOLD: "The same between boards that NVIDIA's own driver never lets reach each other; which driver is "
+                     "loaded is not told.",
 }
 _ID = CHECK.id
 
@@ -30,6 +34,7 @@ def judge(case: Case) -> Iterator[Finding]:
     off, ports = switched_off(case), case.snapshot.topology.path_ports()
     table, line = iommu_table(case), case.host.kernel.cmdline
     outcome, words = "skip", " ".join(off or ())
+    expected, fix = "", None
     if case.guest and case.spec.acs.peer_redirect == "leave":
         code, text = VIRTUAL_PORTS, GUEST_PORTS
     elif off is None:
@@ -48,8 +53,13 @@ def judge(case: Case) -> Iterator[Finding]:
         text = f"{words}: no port between accelerators is left to the kernel's own ACS setting"
     else:
         code, outcome, text = "kernel-turns-acs-on", "warn", _now_and_later(case, ports, words)
-    yield Finding(_ID, code, "kernel command line", outcome, "effective", text, words, "an ACS option for every port" if
-                  outcome == "warn" else "", (line.source,), boot_fix(case) if outcome == "warn" else None,
+        gain = no_gain(case)
+        text += f"; {gain.told}" if gain else ""
+        if gain is not None and gain.fix is not None:
+            code, fix = gain.code, gain.fix
+        else:
+            expected, fix = "an ACS option for every port", boot_fix(case)
+    yield Finding(_ID, code, "kernel command line", outcome, "effective", text, words, expected, (line.source,), fix,
                   line.absence if outcome == "unknown" and off is None else None)
 
 

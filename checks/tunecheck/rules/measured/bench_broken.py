@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...model.finding import Finding, Remedy
 from ...parsers.nvidia.bench_grids import Bench
 from ..codes import NO_PEER_ACCESS
-from ..pcie.peer_access import NO_PEERS
+from ..nvidia.peer_access import NO_PEERS
 from ..pcie.relation_advice import without_peers
 from .bench_words import DUPLEX, KINDS, Pair, Places, named, pairs_text
 from .pair_expected import remedy

@@ -11,8 +11,8 @@ from ...spec.boards import Board, board, board_named, linked_by
 from ...util.text import some
 from ..codes import NO_COMPARISON
 from ..context import Case
+from ..nvidia.peer_access import NO_PEERS, peers
 from ..nvidia.posted_gpus import counted_names, nvlink_words
-from ..pcie.peer_access import NO_PEERS, peers
 from ..pcie.peer_ways import ways
 from ..pcie.relation_advice import without_peers
 from .pair_expected import expected

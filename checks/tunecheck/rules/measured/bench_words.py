@@ -12,8 +12,8 @@ from ...spec.boards import board, board_named
 from ...util.at_first_use import dataclass
 from ...util.text import some
 from ..context import Case
+from ..nvidia.peer_access import Peers, peers
 from ..nvidia.posted_gpus import given_names, nvlink_words
-from ..pcie.peer_access import Peers, peers
 from ..pcie.peer_ways import ways
 
 __all__ = ["DUPLEX", "KINDS", "Pair", "Places", "figures_text", "missing", "named", "pairs_text", "span", "tells_way",

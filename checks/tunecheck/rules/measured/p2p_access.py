@@ -8,8 +8,8 @@ from ...model.finding import Finding, Remedy
 from ...util.text import some
 from ..check import P2P, Check, Family, Heading
 from ..context import Case
+from ..nvidia.peer_access import declared, peers
 from ..pcie.p2p_letters import DECLARE, UNDECLARED, explained, outcome_of
-from ..pcie.peer_access import declared, peers
 from .pair_figures import measured, unmeasured
 
 CHECK = Check(

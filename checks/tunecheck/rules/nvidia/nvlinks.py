@@ -1,14 +1,17 @@
-"""NVLinks that are not up, by what nvidia-smi shows of them: its table of relations, and `nvidia-smi nvlink -s`."""
+"""NVLinks that are not up, by what nvidia-smi and NVML show of them: the tables of relations and of peer access by
+NVLink, and the links of each board. Where two of them contradict each other, both are named."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...parsers.pci.topology import RELATIONS
 from ...spec.boards import Board, board, board_named
 from ...util.at_first_use import dataclass, regex
 from ...util.text import some
 from ..context import Case
+from .nvlink_answers import Answer, active, answers
 from .posted_gpus import given_names
 
 __all__ = ["Fault", "always_switched", "faults"]
@@ -22,6 +25,8 @@ _BY_SWITCH = 12
 _FEW, _FEW_SWITCHED = 4, 2
 #: Four boards without a switch share their links among three neighbours.
 _MESH = 4
+#: Of these links the inactive ones are named one by one.
+_STATUS = "nvidia-smi nvlink -s"
 #: What each board has since Hopper; eight of them are joined by switches only.
 _ALL, _WHOLE_BOX = 18, 8
 _SINCE_HOPPER = regex(r"\bG?B[23]00\b|\bH\d{2,3}\b")
@@ -47,13 +52,16 @@ def always_switched(name: object) -> bool:
 def faults(case: Case) -> Iterator[Fault]:
     """Yield what the texts show of links that are down."""
     labels, words, names, source = _table(case)
-    up = {gpu: sum(links.values()) for gpu, links in case.snapshot.posted.links.items()}
+    inactive = {gpu for gpu, links in case.snapshot.posted.links.items() if not all(links.values())}
     if len(labels) > 1 and words:
-        apart = _disagreeing(words, up)
-        inactive = {gpu for gpu, links in case.snapshot.posted.links.items() if not all(links.values())}
+        up = active(case)
+        apart = _disagreeing(words, up, inactive)
         yield from _of_table(labels, words, names, source, inactive.union(*apart))
         if apart:
             yield _disagree(apart, up, source)
+    told = answers(case, words, source)
+    gpus = 1 + max((max(pair) for pair in told), default=-1)
+    yield from _of_answers(told, set(_switched(gpus, words, names or given_names(case.snapshot))))
     for gpu, links in case.snapshot.posted.links.items():
         down = [str(number) for number, up in links.items() if not up]
         if down:
@@ -91,15 +99,11 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
               source: str, told: set[int]) -> Iterator[Fault]:
     """Yield what the table shows. ``told``: GPUs of which `nvidia-smi nvlink -s` says which links are down, or that
     these are more than the table has."""
-    count = {pair: int(word[2:]) if word[:2] == "NV" and word[2:].isdigit() else 0 for pair, word in words.items()}
-    switched = [gpu for gpu in range(len(labels)) if len(names) == len(labels) and always_switched(names[gpu])]
-    if len(names) != len(labels) and names and all(map(always_switched, names)):
-        switched = list(range(len(labels)))
+    count = _counts(words)
+    switched = _switched(len(labels), words, names)
     if not switched and not any(count.values()):
         return      # a box without NVLink, which is most of them
     each = {gpu: [links for pair, links in count.items() if gpu in pair] for gpu in range(len(labels))}
-    if any(sum(links >= _BY_SWITCH for links in row) > 1 for row in each.values()):
-        switched = list(each)
     lost = [gpu for gpu in switched if not any(each[gpu])]
     apart = [pair for pair, links in count.items() if not links and set(pair) <= set(switched)
              and not set(pair) & set(lost)]
@@ -147,6 +151,45 @@ def _of_table(labels: Sequence[str], words: Mapping[tuple[int, int], str], names
                     f"NV{most}", source)
 
 
+def _counts(words: Mapping[tuple[int, int], str]) -> dict[tuple[int, int], int]:
+    return {pair: int(word[2:]) if word[:2] == "NV" and word[2:].isdigit() else 0 for pair, word in words.items()}
+
+
+def _switched(gpus: int, words: Mapping[tuple[int, int], str], names: Sequence[str]) -> list[int]:
+    """Return the GPUs that are always joined by NVLink: by their names, or by more links than bridges have."""
+    if any(sum(links >= _BY_SWITCH for pair, links in _counts(words).items() if gpu in pair) > 1
+           for gpu in range(gpus)):
+        return list(range(gpus))
+    if len(names) == gpus:
+        return [gpu for gpu in range(gpus) if always_switched(names[gpu])]
+    return list(range(gpus)) if names and all(map(always_switched, names)) else []
+
+
+def _of_answers(told: Mapping[tuple[int, int], list[Answer]], switched: set[int]) -> Iterator[Fault]:
+    """Yield what sources beside the table of relations show: boards that are always joined are not, or one source says
+    that two boards are joined by NVLink and another that they are not."""
+    lost: dict[Answer, list[tuple[int, int]]] = {}
+    apart: dict[tuple[Answer, Answer, bool], list[tuple[int, int]]] = {}
+    for pair, every in told.items():
+        yes, no = (next((each for each in every if each.joined is joined), None) for joined in (True, False))
+        always = set(pair) <= switched
+        if yes and no:
+            apart.setdefault((yes, no, always), []).append(pair)
+        elif no and always and no.word not in RELATIONS and no.source != _STATUS:
+            lost.setdefault(no, []).append(pair)
+    for no, pairs in lost.items():
+        shown = some([f"GPU{a}-GPU{b}" for a, b in pairs], 6)
+        yield Fault("nvlink-lost", shown, f"not joined by NVLink: {no.source} says {no.word}, though boards like these "
+                    f"always are: {shown}", no.word, "NVLink between every pair", no.source)
+    for (yes, no, always), pairs in apart.items():
+        shown = some([f"GPU{a}-GPU{b}" for a, b in pairs], 6)
+        like = ", and boards like these always are" if always else ""
+        yield Fault("nvlink-refused" if always else "nvlink-disputed", shown,
+                    f"whether boards are joined by NVLink has two answers: {yes.source} says that they are "
+                    f"({yes.word}), {no.source} that they are not ({no.word}){like}: {shown}",
+                    f"{yes.word} and {no.word}", "one answer", no.source)
+
+
 def _of_board(names: Sequence[str], gpus: int) -> Board | None:
     """Return the board that all GPUs are, by the driver's name for it or by this package's. None where they differ, or
     it is not known."""
@@ -154,19 +197,27 @@ def _of_board(names: Sequence[str], gpus: int) -> Board | None:
     return known.pop() if len(names) == gpus and len(known) == 1 else None
 
 
-def _disagreeing(words: Mapping[tuple[int, int], str], up: Mapping[int, int]) -> dict[tuple[int, int], int]:
-    """Return the pairs that have fewer links in the table than are up on both, and how many. So many links lead through
-    switches or a bridge, which leave none of them over for other boards."""
-    return {pair: int(word[2:]) for pair, word in words.items() if word[:2] == "NV" and word[2:].isdigit()
-            and _BY_SWITCH <= int(word[2:]) < min(up.get(gpu, 0) for gpu in pair)}
+def _disagreeing(words: Mapping[tuple[int, int], str], up: Mapping[int, tuple[str, int]], inactive: set[int]
+                 ) -> dict[tuple[int, int], int]:
+    """Return the pairs that have fewer links in the table than are up on both, or more than are up on one, and how
+    many. So many links as a switch or a bridge gives leave none of them over for other boards. Of the GPUs in
+    ``inactive`` it is told which links are down."""
+    found = {}
+    for pair, links in _counts(words).items():
+        least = min(up[gpu][1] if gpu in up else 0 for gpu in pair)
+        if links and least and (_BY_SWITCH <= links < least or (links > least and not inactive & set(pair))):
+            found[pair] = links
+    return found
 
 
-def _disagree(apart: Mapping[tuple[int, int], int], up: Mapping[int, int], source: str) -> Fault:
+def _disagree(apart: Mapping[tuple[int, int], int], up: Mapping[int, tuple[str, int]], source: str) -> Fault:
     (a, b), links = next(iter(apart.items()))
-    least = min(up[a], up[b])
+    (who, least), = sorted((up[gpu] for gpu in (a, b)), key=lambda each: each[1])[:1]
     more = f" (and {len(apart) - 1} more pairs likewise)" if len(apart) > 1 else ""
+    where = "on both" if up[a][1] == up[b][1] else "on one of them"
+    where = "on both" if links < least else where
     return Fault("links-disagree", some([f"GPU{a}-GPU{b}" for a, b in apart], 6), f"{source} says NV{links} between "
-                 f"GPU{a} and GPU{b}, and nvidia-smi nvlink -s shows {least} links up on both{more}: the two texts are "
+                 f"GPU{a} and GPU{b}, and {who} shows {least} links up {where}{more}: the two are "
                  "not of one moment, or not of one machine", f"NV{links}", f"NV{least}", source)
 
 

@@ -9,7 +9,7 @@ __all__ = ["fix"]
 
 _POLICY = "pcie_aspm.policy=performance"
 _BIOS = "switch ASPM off in the BIOS"
-_OFF = (f"remove pcie_aspm=off from the boot configuration and boot with {_POLICY}: pcie_aspm=off only keeps the "
+_OFF = ("remove pcie_aspm=off from the boot configuration{policy}: pcie_aspm=off only keeps the "
         "kernel from managing ASPM, so what the firmware switched on stays on, and it takes AER away (aer-ownership)")
 
 _REACHED = (f"{_POLICY} runs and did not reach this link, so the kernel does not manage it (`sudo journalctl -k -b -g "
@@ -20,7 +20,8 @@ def fix(asleep: dict[str, str], running: list[str]) -> Remedy:
     """Return how to switch ASPM off. ``asleep``: the states switched on, by address; ``running``: the words of the
     command line."""
     if "pcie_aspm=off" in running:
-        return Remedy(_OFF, ("cmdline",), True)
+        policy = f", beside which {_POLICY} does not act" if _POLICY in running else f" and boot with {_POLICY}"
+        return Remedy(_OFF.format(policy=policy), ("cmdline",), True)
     if _POLICY not in running:
         return Remedy(f"{_BIOS}, or boot with {_POLICY}", ("cmdline",), True, Place.FIRMWARE)
     # The policy works where the kernel manages the link: not where _OSC was refused, nor where the FADT forbids it.

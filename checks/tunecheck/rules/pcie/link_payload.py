@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...facts.pci.devices import Device
-from ...model.finding import Finding, Place, Remedy
+from ...model.finding import Finding
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import REGISTERS_UNREAD
 from ..context import Case
+from ..remedies.boot_remedies import or_boot_with
 from .link_common import at_hops, cost, each, payload
 
 CHECK = Check(
@@ -24,8 +25,8 @@ CODES = {
     "mixed-sizes": "Devices on the path have other packet sizes than the accelerator.",
     "small-packets": "The packets have 128 bytes, and every device on the path can do 256 or more.",
 }
-_FIX = Remedy("let the BIOS set it (Max Payload Size: Auto), or boot with pci=pcie_bus_safe", (), True,
-              Place.FIRMWARE)
+_BIOS = "let the BIOS set it (Max Payload Size: Auto)"
+_SAFE = "pci=pcie_bus_safe"
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -61,4 +62,5 @@ def _judge(case: Case, subject: str, chain: list[Device], others: list[Device]) 
             f"MPS {mine} bytes {at_hops(chain)}, MRRS {own.read_request} bytes")
     return Finding(_ID, code, subject, outcome, "effective", f"{subject}: {text}", str(mine),
                    "one MPS along the path, 256 if able", (chain[-1].express.source,),
-                   _FIX if outcome in ("fail", "warn") else None)
+                   or_boot_with(case, _BIOS, _SAFE, "`sudo dmesg`: \"Max Payload Size set to\"")
+                   if outcome in ("fail", "warn") else None)

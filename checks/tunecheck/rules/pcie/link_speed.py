@@ -9,6 +9,7 @@ from ...facts.loaded_links import busy
 from ...facts.pci.devices import Device
 from ...facts.pci.pcie_link import PcieLink
 from ...model.absence import Absence
+from ...model.command import addresses
 from ...model.finding import Finding, Place, Remedy
 from ...parsers.pci.pcie_cap import generation
 from ..check import TOPO, Check, Family, Heading, Needs
@@ -103,9 +104,9 @@ def _let_go(held: list[PcieLink], alone: bool) -> Remedy:
         return _FIX
     (port, best), more = next((link.upper.bdf, link.max_gen) for link in held if link.upper), len(held) - 1
     others = f"; {more} more likewise" if more else ""
-    found = Remedy.typed("set the slot's speed in the BIOS to Auto, or end what writes this register at boot; until "
-                         "the next boot, while no GPU below it works: `setpci -s {port} CAP_EXP+30.w={gen}:f`, then "
-                         "`setpci -s {port} CAP_EXP+10.w=20:20` to train the link anew" + others,
+    now = ("; until the next boot, while no GPU below it works: `setpci -s {port} CAP_EXP+30.w={gen}:f`, then "
+           "`setpci -s {port} CAP_EXP+10.w=20:20` to train the link anew" + others) if addresses((port,)) else others
+    found = Remedy.typed("set the slot's speed in the BIOS to Auto, or end what writes this register at boot" + now,
                          needs_reboot=True, place=Place.FIRMWARE, port=port, gen=f"{best:x}")
     return found if alone else replace(found, text=f"{found.text}; for what is slow without it: {_FIX.text}")
 

@@ -11,8 +11,8 @@ from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import NO_PAIR, UNREAD
 from ..context import Case
 from ..nvidia import from_driver
+from ..nvidia.peer_access import peers
 from .p2p_letters import DECLARE, UNDECLARED, asks_for_a_place, code_of, explained, outcome_of
-from .peer_access import peers
 from .smi_table import letters, model_alone
 
 CHECK = Check(

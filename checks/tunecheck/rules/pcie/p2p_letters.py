@@ -7,16 +7,14 @@ hypervisor states, the I/O hubs (TNS), the chips of the boards (NS), the GPU its
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from ...facts.kernel.modules import LOADED
 from ...model.command import run, typed
 from ...model.finding import Place, Remedy
-from ...util.at_first_use import regex
 from ..codes import OK
 from ..context import Case
-from .peer_access import OWN_REFUSES, declared
+from ..nvidia.peer_access import OWN_REFUSES, declared
+from .force_p2p import WORD, how, override, runs
 
 __all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "TABLES", "UNDECLARED", "after_the_model", "asks_for_a_place",
            "code_of", "explained", "letter_meaning", "outcome_of", "tell_which", "unused"]
@@ -41,14 +39,14 @@ _REFUSED = (f"{OWN_REFUSES}, below any chipset",
                    "that is patched for it (no role installs one) and declare box_spec.driver.flavour: patched-p2p"))
 #: The driver looks for a switch that joins both boards in the PCI tree that it sees itself; it asks no IOMMU and no ACS
 #: (p2p_caps.c).
-_BELOW_SWITCH = Remedy.typed(
+_BELOW_SWITCH = (
     "a switch joins these boards already, and the driver does not find it. See whether this is a virtual machine "
     "(`systemd-detect-virt`): there the host's owner has to state which GPUs may reach each other (QEMU "
     "x-nv-gpudirect-clique); whether all of these texts are of one machine and one boot, with no board moved since: "
     "take `nvidia-smi topo -m`, `nvidia-smi topo -p2p r` and `nvidia-smi topo -p2p w` again; and whether the loaded "
-    "module is NVIDIA's own (`cat /proc/driver/nvidia/version`). If it is none of these, override the driver: "
-    f"{_FORCED}",
-    place=Place.MACHINE)
+    "module is NVIDIA's own (`cat /proc/driver/nvidia/version`). ")
+_ONE_SWITCH = ("put both boards below one PCIe switch: below a root complex the driver allows it only on CPUs it "
+               "knows. ")
 _INEFFECTIVE = ("the spec declares a driver that is patched to allow peer-to-peer on this GPU model, and the loaded "
                 "one does not",
                 Remedy.typed("see which module is loaded (`modinfo -n nvidia`; `cat /proc/driver/nvidia/version`), "
@@ -66,14 +64,16 @@ _SUBJECTS = {"r": "peer-to-peer", "w": "peer-to-peer", "n": "NVLink", "a": "atom
              "?": "what the table is about"}
 DECLARE = Remedy("state box_spec.driver.flavour: patched-p2p, so that an update that drops the patch fails here, or go "
                  "back to NVIDIA's own module", place=Place.INVENTORY)
-_FORCE = regex(r"(?:^|;)\s*ForceP2P\s*=", re.IGNORECASE)
+#: The table is not of what the loaded driver runs with.
+_OTHER_LOAD = Remedy.typed("the word that the loaded driver runs with allows it, so this table is of another load of "
+                           "the driver: take `nvidia-smi topo -p2p r`, `nvidia-smi topo -p2p w` and `cat "
+                           "/proc/driver/nvidia/params` again")
 _UNUSED = "the driver accepts peer access and does not use it: see iommu-mode, bar1-size and p2p-access"
 
 #: letter -> (meaning, with the subject of its table; remedy)
 _WORDS: dict[str, tuple[str, Remedy]] = {
     "CNS": ("the driver does not support {what} on this chipset",
-            Remedy.typed("put both boards below one PCIe switch: below a root complex the driver allows it only on "
-                         f"CPUs it knows. Its list can be overridden: {_FORCED}", place=Place.MACHINE)),
+            Remedy.typed(_ONE_SWITCH, place=Place.MACHINE)),
     "GNS": ("the driver does not support {what} on this GPU model",
             Remedy("no setting makes the driver allow peer access here: plan with copies through host "
                    "memory, or with boards that support it")),
@@ -81,7 +81,7 @@ _WORDS: dict[str, tuple[str, Remedy]] = {
             Remedy("move both boards below one root complex", place=Place.MACHINE)),
     "DR": ("the registry word ForceP2P forbids {what}: its bits for this direction, reads 1:0 or writes 5:4, are 0",
            Remedy.typed("see `grep RegistryDwords /proc/driver/nvidia/params`; take the word out of /etc/modprobe.d, "
-                        "or write ForceP2P=0x211, which allows reads and writes; then load the driver again")),
+                        "or write " + WORD + ", which allows reads and writes; then load the driver again")),
     "NS": ("{what} is not supported between these two boards",
            Remedy.typed("both must be of the same chip, without MIG and not handed through to different machines; "
                         "compare `nvidia-smi -L` and `nvidia-smi topo -p2p r`")),
@@ -103,14 +103,22 @@ def explained(case: Case, word: str, patchable: bool | None, table: str = "r", n
         return _INEFFECTIVE if declared(case) else _REFUSED
     meaning, remedy = _WORDS.get(word, ("", None))
     meaning = meaning.format(what=_SUBJECTS[table])
+    if word == "CNS":
+        remedy = Remedy.of(*typed(_ONE_SWITCH), *override(case), place=Place.MACHINE)
+    forced = runs(case) if word in _OF_OTHER_MODELS and table in "rw?" else ""
+    if forced:
+        meaning += f", though the loaded driver runs with {forced}, which decides first and allows it"
+        remedy = remedy if word == "CNS" else _OTHER_LOAD
     if case.guest and word in _GUESSED:
         return meaning, _ON_HOST
     if near and asks_for_a_place(word, patchable):
-        meaning, remedy = f"{meaning}, though one PCIe switch joins both, below which it allows it", _BELOW_SWITCH
+        meaning += f"{', and' if forced else ', though'} one PCIe switch joins both, below which it allows it"
+        last = override(case) if runs(case) else ("If it is none of these, override the driver: ", *how(case))
+        remedy = Remedy.of(*typed(_BELOW_SWITCH), *last, place=Place.MACHINE)
     if patchable and remedy is not None and not declared(case):
         return f"{meaning}; {OWN_REFUSES} as well", _REFUSED[1]
     if patchable is None and remedy is not None and word in _OF_OTHER_MODELS:
-        return (meaning if near else letter_meaning(word, table)), after_the_model(remedy)
+        return (meaning if near or forced else letter_meaning(word, table)), after_the_model(remedy)
     return meaning, remedy
 
 
@@ -176,8 +184,7 @@ def unused(case: Case, direct: bool) -> Remedy:
     2026-05-17)."""
     if direct:
         return Remedy(_UNUSED)
-    loaded = case.host.registry_dwords.get(LOADED) if case.snapshot.host else None
-    if loaded is not None and _FORCE.search(loaded.value or ""):
+    if runs(case):
         return Remedy(f"{_UNUSED}; ForceP2P is among the driver's registry words and does not help here: take it out "
                       "of /etc/modprobe.d")
-    return Remedy.typed(f"{_UNUSED}; where these are well, try {_FORCED}")
+    return Remedy.of(f"{_UNUSED}; where these are well, try: ", *how(case))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...facts.peer_paths import PairPath, paths
 from ..context import Case
-from .peer_access import Access, peers
+from ..nvidia.peer_access import Access, peers
 
 __all__ = ["ways"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...model.finding import Remedy
 from ..context import Case
+from ..nvidia.peer_access import COPIES, FIND_OUT, NO_PEERS, OWN_REFUSES, Access, Pair, Peers, peers
 from .p2p_letters import after_the_model
-from .peer_access import COPIES, FIND_OUT, NO_PEERS, OWN_REFUSES, Access, Pair, Peers, peers
 
 __all__ = ["ALLOWED_BOARDS", "BY_CPU", "advice", "cost", "costs", "pairs_by_word", "without_peers"]
 

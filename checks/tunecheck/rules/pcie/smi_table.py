@@ -15,9 +15,9 @@ from ...util.text import some
 from ..codes import NO_PAIR, NOT_DECLARED, TREE_UNREAD, VIRTUAL_PORTS
 from ..context import Case
 from ..nvidia.nvlinks import faults
+from ..nvidia.peer_access import COPIES, NO_PEERS, OWN_REFUSES, Access, peers
 from ..nvidia.posted_gpus import counted_names, given_names, nvlink_words
 from .p2p_letters import ANY_TABLE, LETTER_WORDS, asks_for_a_place, code_of, explained, outcome_of, tell_which
-from .peer_access import COPIES, NO_PEERS, OWN_REFUSES, Access, peers
 from .relation_advice import ALLOWED_BOARDS, BY_CPU, advice, cost, costs
 
 __all__ = ["absent_table", "by_word", "letters", "model_alone", "relations", "unasked", "undeclared"]

@@ -9,8 +9,8 @@ from ...parsers.pci.switch_chips import chip, collapses
 from ..check import TOPO, Check, Family, Heading, Needs
 from ..codes import UNREAD
 from ..context import Case
+from ..nvidia.peer_access import FIND_OUT, OWN_REFUSES, Access, peers
 from .p2p_letters import after_the_model
-from .peer_access import FIND_OUT, OWN_REFUSES, Access, peers
 
 CHECK = Check(
     "switch-chip", "the switches by name, with what is known to be wrong with them",

@@ -5,45 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...facts.kernel.boot import Loader
 from ...model.command import Command, host, run, typed
-from ...model.finding import Remedy
-from ...parsers.kernel.cmdline import acts, missing, words
+from ...model.finding import Place, Remedy
+from ...parsers.kernel.cmdline import count, missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
-from ...parsers.kernel.param_conflicts import conflicts
-from ...spec.frozen import declared_tokens
+from ...parsers.kernel.param_conflicts import split
+from ...spec.frozen import Spec, declared_tokens
 from ..context import Case
+from ..running_words import against, runs
 from .loader_edit import place, sources, taken
 
-__all__ = ["add", "commit", "keep", "lacking", "leave", "leave_unset", "remove", "rivals", "runs", "taken_off",
-           "without_effect", "written"]
+__all__ = ["add", "against", "commit", "holding", "is_the_plays", "keep", "lacking", "leave", "leave_unset",
+           "or_boot_with", "remove", "runs", "taken_off", "without_effect", "written"]
 
 
-def lacking(case: Case) -> list[str]:
+def lacking(case: Case, spec: Spec | None = None) -> list[str]:
     """Return the declared parameters that the running command line or the boot loader's entry lacks, but for those
     that no kernel takes. All of them are one edit of one line, and one reboot. What a trial boot runs is committed, not
-    edited."""
+    edited. ``spec``: another one than the host's, which a fix asks for."""
     if not case.snapshot.host or case.host.kernel.cmdline.value is None:
         return []
     running = case.host.kernel.cmdline.value
     generated = None if case.trial or case.open_trial else case.host.boot.generated.value
-    return [token for token in declared_tokens(case.spec) if not set(words([token])) <= INEFFECTIVE.keys()
+    return [token for token in declared_tokens(spec or case.spec) if not set(words([token])) <= INEFFECTIVE.keys()
             and (missing([token], running) or (generated is not None and missing([token], generated)))]
 
 
-def rivals(case: Case) -> list[str]:
-    """Return the running words that contradict declared parameters. All of them are one edit, and one reboot."""
-    running = case.host.kernel.cmdline.value if case.snapshot.host else None
-    return list(dict.fromkeys(each.rival for each in conflicts(declared_tokens(case.spec), running or ())))
+def holding(case: Case, unwanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the running tokens that hold one of these words, and the other words of those that are a list: pci=nocrs
+    in pci=nocrs,noaer leaves pci=noaer."""
+    running = case.host.kernel.cmdline.value or () if case.snapshot.host else ()
+    tokens = [token for token in dict.fromkeys(running) if set(split(token)) & set(unwanted)]
+    rest = [word for token in tokens for word in split(token) if word not in unwanted]
+    return tokens, list(dict.fromkeys(rest))
 
 
-def runs(case: Case, word: str) -> bool:
-    """Whether the word acts on the running command line, and the next boot is not known to lack it: no remedy asks for
-    it again."""
-    running = case.host.kernel.cmdline.value if case.snapshot.host else None
-    if running is None or not acts(word, running):
-        return False
-    generated = None if case.trial or case.open_trial else case.host.boot.generated.value
-    return generated is None or not missing([word], generated)
+def is_the_plays(case: Case, word: str) -> bool:
+    """Whether a running word is known to be the play's own, which it takes away itself once it is not declared: it
+    stands in tunecheck's file for GRUB, and no more often on the command line. Of other boot loaders that is not known,
+    and a person may have written the same word."""
+    configured = case.host.boot.configured.value if case.host.boot.loader is Loader.GRUB else None
+    return configured is not None and word in declared_tokens(case.spec) and \
+        count(word, case.host.kernel.cmdline.value or ()) <= count(word, configured)
 
 
 def without_effect(case: Case, word: str, look: str) -> Remedy | None:
@@ -55,10 +59,24 @@ def without_effect(case: Case, word: str, look: str) -> Remedy | None:
                             "undid it: another boot with it changes nothing; see `sudo dmesg`: " + look, word=word))
 
 
-def add(case: Case, words: Sequence[str]) -> Remedy:
-    """Return how to put the words on the command line, as the specification has them."""
-    return Remedy.of(*typed("put {words} into {place}", words=" ".join(words), place=place(case)),
-                     *written(case, words), needs_reboot=True)
+def or_boot_with(case: Case, first: str, word: str, look: str) -> Remedy:
+    """Return ``first``, or else a boot with the word; where the word runs already ``first`` is all that is left. The
+    words that contradict it, it replaces. ``look``: what tells what became of the word."""
+    rivals = against(case, [word])
+    if runs(case, word) and not rivals:
+        return Remedy.of(*typed("{word} runs already and did not act here (" + look + "): " + first, word=word),
+                         needs_reboot=True, place=Place.FIRMWARE)
+    instead = f" in place of {' '.join(rivals)}" if rivals else ""
+    return Remedy.of(*typed(first + ", or boot with {word}{instead}", word=word, instead=instead), needs_reboot=True,
+                     place=Place.FIRMWARE)
+
+
+def add(case: Case, words: Sequence[str], away: Sequence[str] = ()) -> Remedy:
+    """Return how to put the words on the command line, as the specification has them; ``away``: the running tokens in
+    whose place they come."""
+    instead = f" in place of {' '.join(away)}" if away else ""
+    return Remedy.of(*typed("put {words} into {place}{instead}", words=" ".join(words), place=place(case),
+                            instead=instead), *written(case, words, away), needs_reboot=True)
 
 
 def commit(case: Case, tag: str) -> Remedy:

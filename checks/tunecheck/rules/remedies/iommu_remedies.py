@@ -6,9 +6,13 @@ from ...parsers.kernel.kernel_params import name_of
 from ...parsers.kernel.param_conflicts import split
 from ..context import Case
 from ..errors import from_log
+from .acs_line import uncovered
+from .redirect_gain import no_gain
 
-__all__ = ["iommu_table", "no_remapping", "switched_off"]
+__all__ = ["WIDE", "iommu_table", "needs_iommu", "no_remapping", "switched_off"]
 
+#: From so many CPUs on some have an APIC id that takes more than 8 bits: 255 is the one that means all.
+WIDE = 255
 #: Words with which the kernel starts no interrupt remapping, or no x2APIC, which needs it: APIC ids end at 254 then.
 #: arch/x86/kernel/apic/apic.c try_to_enable_x2apic(); iommu=off keeps both makers' remapping from starting.
 _NO_REMAPPING = frozenset({"iommu=off", "amd_iommu=off", "intremap=off", "nointremap", "nox2apic", "noapic"})
@@ -43,3 +47,16 @@ def iommu_table(case: Case) -> str | None:
     if log is None:
         return None
     return log.boot.iommu_table or ("" if from_log.is_complete(case) else None)
+
+
+def needs_iommu(case: Case) -> bool:
+    """Whether iommu=off, which a specification of "off" puts on the command line, is no way for this box, as another
+    check then asks for an IOMMU: it leaves threads without one (cpu-lost), or the kernel turns ACS redirect on all the
+    same (iommu-trap)."""
+    log = case.host.kernel.log.value
+    if len(case.host.platform.present.value or ()) >= WIDE or (log is not None and log.boot.lost_cpus):
+        return True
+    ports, gain = case.snapshot.topology.path_ports(), no_gain(case)
+    if iommu_table(case) != "IVRS" or not ports or (gain is not None and gain.refused):
+        return False
+    return bool(uncovered(case, ports, case.host.kernel.cmdline.value or ()))

@@ -9,7 +9,7 @@ from ...model.finding import Finding, Remedy
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
 from ..driver.nvml_remedies import MISMATCH
-from ..pcie.peer_access import NO_PEERS, peers
+from ..nvidia.peer_access import NO_PEERS, peers
 from ..pcie.relation_advice import without_peers
 
 CHECK = Check(

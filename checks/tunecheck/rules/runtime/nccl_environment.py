@@ -10,7 +10,7 @@ from ..check import RUNTIME, Check, Family, Heading
 from ..codes import OK
 from ..context import Case
 from ..nvidia import from_driver
-from ..pcie.peer_access import NO_PEERS, peers
+from ..nvidia.peer_access import NO_PEERS, peers
 from ..pcie.relation_advice import without_peers
 
 CHECK = Check(

@@ -10,8 +10,8 @@ from ...parsers.nvidia.nccl_failures import kind_of
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
+from ..nvidia.peer_access import NO_PEERS, Access, peers
 from ..pcie.p2p_letters import after_the_model
-from ..pcie.peer_access import NO_PEERS, Access, peers
 from ..pcie.relation_advice import BY_CPU, pairs_by_word, without_peers
 
 CHECK = Check(

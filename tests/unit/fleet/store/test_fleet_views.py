@@ -95,6 +95,19 @@ def test_how_often_a_fact_changes_is_counted_of_every_host_that_was_heard(makes:
     assert {row.heard for row in store.volatility(2)} == {16}, "h15 was heard in the first of the two"
 
 
+def test_what_a_fact_is_today_is_counted_of_the_hosts_that_are_there(makes: Makes) -> None:
+    """A host that has another name is one host, and one that the inventory has no more is none; it is again when it
+    comes back."""
+    store = makes.fresh()
+    one(store, *(seen(f"h{host}", {"word": host}) for host in range(4)))
+    one(store, *(seen(f"h{host}", {"word": host + 1}) for host in range(4)))
+    for names, there in (((0, 1, 2, 9), 4), ((0, 1, 9), 3), ((0, 1, 2, 9), 4)):
+        one(store, *(seen(f"h{host}", {"word": host}, key="key-h3" if host == 9 else "")
+                     for host in names))
+        (row,) = store.volatility()
+        assert row.hosts == len(store.hosts()) == there and row.heard == 4
+
+
 def test_waivers(makes: Makes) -> None:
     store = makes.fresh()
     now = makes.clock.now

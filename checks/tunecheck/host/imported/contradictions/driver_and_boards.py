@@ -1,19 +1,18 @@
-"""Finds texts of two machines or boots by what is in them once: the driver that is loaded, the models of the
-boards, and the CPUs."""
+"""Finds texts of two machines or boots by what is in them once: the driver that is loaded, and the models of
+the boards."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ...util.at_first_use import regex
+from ....util.at_first_use import regex
 
 if TYPE_CHECKING:
-    from ...parsers.pci.lspci import LspciDevice
-    from .texts import Texts
+    from ....parsers.pci.lspci import LspciDevice
+    from ..texts import Texts
 
-__all__ = ["linked_without_nvlink", "other_boards", "other_cpus", "other_devices", "other_driver"]
+__all__ = ["linked_without_nvlink", "other_boards", "other_devices", "other_driver"]
 
 #: The kernel's module says it each time that it is loaded.
 _LOADED = regex(r"NVRM: loading NVIDIA UNIX [^\n]{0,120}?\b(\d{3}\.\d{1,3}(?:\.\d{1,3})?)\b")
@@ -23,12 +22,6 @@ _FOUND = regex(r"\bpci ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): \[([0-9a-
 _FEW = 3
 _VERSION = regex(r"\d{3}\.\d{1,3}(?:\.\d{1,3})?\Z")
 _DMESG = ("dmesg",)
-_BOOT = "Linux version "
-#: arch/x86/kernel/cpu/common.c print_cpu_info(): the maker's name, where the model does not have it, and the model.
-_FIRST = regex(r"smpboot: CPU0: (\S[^\n]{0,120}?) \(family: 0x")
-#: mm/percpu.c setup_per_cpu_areas(): no CPU has a higher number in this boot.
-_POSSIBLE = regex(r"setup_percpu: [^\n]{0,80}\bnr_cpu_ids:(\d{1,5})\b")
-_MODEL = regex(r"^Model name:[ \t]+(\S[^\n]{0,120}?)[ \t]*\n", re.MULTILINE)
 _BENCHES = ("p2pBandwidthLatencyTest", "nvbandwidth")
 #: What spec/boards.toml says of the peer-to-peer of boards that have no NVLink. Of others it may not be known.
 _OVER_PCIE = ("stock", "patched driver only")
@@ -41,7 +34,7 @@ def other_driver(texts: Texts) -> str | None:
     loaded = [] if texts.reported else _LOADED.findall(texts.runs.get(_DMESG, ""))
     if not loaded or not (texts.smi or "nvidia-smi" in texts.posts):
         return None
-    from .nvidia_smi import drivers  # start-up time
+    from ..nvidia_smi import drivers  # start-up time
 
     told = next((driver for driver in drivers(texts) if _VERSION.match(driver) and driver != loaded[-1]), None)
     return f"nvidia-smi tells the driver {told}, and the kernel log loads {loaded[-1]}" if told else None
@@ -94,7 +87,7 @@ def linked_without_nvlink(texts: Texts, devices: Mapping[str, LspciDevice]) -> s
 def _without_nvlink(texts: Texts, devices: Mapping[str, LspciDevice]) -> Iterator[tuple[str, list[str]]]:
     """Yield the boards of every text that are surely without NVLink: the source, and one name for each. Of the PCI tree
     they are those of NVIDIA's driver: the table has no others."""
-    from ...spec.boards import board  # start-up time
+    from ....spec.boards import board  # start-up time
 
     for source, names in (*_run(texts), *_listed(texts)):
         if found := [name for name in names if _has_none(name)]:
@@ -107,7 +100,7 @@ def _without_nvlink(texts: Texts, devices: Mapping[str, LspciDevice]) -> Iterato
 
 def _of_tree(devices: Mapping[str, LspciDevice]) -> Iterator[tuple[str, list[str]]]:
     """Yield what the driver calls the boards that it has, where that is known of all of them."""
-    from ...spec.boards import board  # start-up time
+    from ....spec.boards import board  # start-up time
 
     found = [board(f"{each.vendor}:{each.device}") for each in devices.values() if each.driver == "nvidia"]
     names = [each.driver_name for each in found if each is not None and each.driver_name]
@@ -117,7 +110,7 @@ def _of_tree(devices: Mapping[str, LspciDevice]) -> Iterator[tuple[str, list[str
 
 def _has_none(name: str) -> bool:
     """Return whether the board of this name, which older drivers print without NVIDIA's, is known to have no NVLink."""
-    from ...spec.boards import board_named
+    from ....spec.boards import board_named
 
     known = board_named(name) or board_named(f"NVIDIA {name}")
     return known is not None and known.p2p in _OVER_PCIE
@@ -125,8 +118,8 @@ def _has_none(name: str) -> bool:
 
 def _listed(texts: Texts) -> Iterator[tuple[str, list[str]]]:
     """Yield the models of every text of nvidia-smi that lists all boards: the source, and one name for each."""
-    from ...parsers.nvidia.smi_table import listed
-    from .nvidia_smi import boards
+    from ....parsers.nvidia.smi_table import listed
+    from ..nvidia_smi import boards
 
     for post in texts.posts.get("nvidia-smi -L", ()):
         # `nvidia-smi nvlink -s` has the same lines above its links, and may be of one GPU.
@@ -140,7 +133,7 @@ def _run(texts: Texts) -> Iterator[tuple[str, list[str]]]:
     """Yield the models that each run of a benchmark on one machine names."""
     for kind in _BENCHES:
         for post in texts.posts.get(kind, ()):
-            from ...parsers.nvidia.bench_grids import parse_grids  # start-up time
+            from ....parsers.nvidia.bench_grids import parse_grids  # start-up time
 
             yield kind, _of(lambda text: (name for _, name in parse_grids(text).devices.values()), post.text)
     for post in texts.posts.get("nccl-tests", ()):
@@ -148,7 +141,7 @@ def _run(texts: Texts) -> Iterator[tuple[str, list[str]]]:
 
 
 def _ranks(text: str) -> Iterable[str]:
-    from ...parsers.nvidia.nccl_tests import parse_nccl_tests  # start-up time
+    from ....parsers.nvidia.nccl_tests import parse_nccl_tests  # start-up time
 
     ranks = parse_nccl_tests(text).ranks
     # Of a run on several machines this may be any one. A text of several runs names a board in each of them.
@@ -167,21 +160,3 @@ def _same(one: str, other: str) -> bool:
     that of a MIG instance goes on behind the board's."""
     first, second = (name.lower().removeprefix("nvidia ").removesuffix("...").strip() for name in (one, other))
     return first.startswith(second) or second.startswith(first)
-
-
-def other_cpus(texts: Texts) -> str | None:
-    """Return a sentence where lscpu shows another model of CPU than the log of the last boot, or a CPU of a higher
-    number than there can be in it; else None."""
-    _, _, boot = texts.runs.get(_DMESG, "").rpartition(_BOOT)
-    first, possible = _FIRST.search(boot), _POSSIBLE.search(boot)
-    for text in texts.answers.get("lscpu", ()) if first or possible else ():
-        from ...parsers.kernel.lscpu import parse_lscpu  # start-up time
-
-        model = _MODEL.search(text)
-        if model and first and " ".join(model[1].split()) not in " ".join(first[1].split()):
-            return f"lscpu shows the CPU {model[1]}, and the kernel log {first[1]}"
-        whole = text if text.endswith("\n") else text[:text.rfind("\n") + 1]
-        online = parse_lscpu(whole).online or ()
-        if possible and online and max(online) >= int(possible[1]):
-            return f"lscpu shows CPU {max(online)}, and the kernel log has {possible[1]} CPUs at most"
-    return None

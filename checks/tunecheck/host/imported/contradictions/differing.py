@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...parsers.nvidia.topo_matrix import parse_matrix
+from ....parsers.nvidia.topo_matrix import parse_matrix
 
 if TYPE_CHECKING:
-    from .texts import Texts
+    from ..texts import Texts
 
 __all__ = ["differing"]
 
@@ -47,7 +47,7 @@ def _read(kind: str, text: str) -> dict[Any, Any]:
 
 
 def _lscpu(text: str) -> dict[Any, Any]:
-    from ...parsers.kernel.lscpu import parse_lscpu  # start-up time
+    from ....parsers.kernel.lscpu import parse_lscpu  # start-up time
 
     found = parse_lscpu(_whole(text))
     return {"online": found.online, "present": found.present, "threads": found.threads_per_core,
@@ -55,7 +55,7 @@ def _lscpu(text: str) -> dict[Any, Any]:
 
 
 def _numactl(text: str) -> dict[Any, Any]:
-    from ...parsers.kernel.lscpu import parse_numactl
+    from ....parsers.kernel.lscpu import parse_numactl
 
     found = parse_numactl(_whole(text))
     return {"online": found.online or None, **found.nodes,
@@ -72,7 +72,7 @@ def _swaps(text: str) -> dict[Any, Any]:
 
 
 def _boards(text: str) -> dict[Any, Any]:
-    from ...parsers.nvidia.smi_table import listed_whole
+    from ....parsers.nvidia.smi_table import listed_whole
 
     found = listed_whole(text)
     # `nvidia-smi nvlink -s` has the same lines above its links, and may be of one GPU.
@@ -81,21 +81,21 @@ def _boards(text: str) -> dict[Any, Any]:
 
 
 def _nodes(text: str) -> dict[Any, Any]:
-    from ...parsers.nvidia.small_outputs import nodes
+    from ....parsers.nvidia.small_outputs import nodes
 
     found = nodes(text)
     return {"names": sorted(found.nodes), **found.nodes}
 
 
 def _modinfo(text: str) -> dict[Any, Any]:
-    from ...parsers.nvidia.small_outputs import modinfo
+    from ....parsers.nvidia.small_outputs import modinfo
 
     return {**modinfo(text)}
 
 
 def _loaded(given: list[str]) -> str | None:
     """Return a sentence where a whole list of modules lacks one that another list has. Parts complete each other."""
-    from ...parsers.nvidia.small_outputs import loaded
+    from ....parsers.nvidia.small_outputs import loaded
 
     lists = [loaded(text) for text in given]
     there = {name for each in lists for name in each.modules if name in _MODULES}

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ...util.at_first_use import dataclass, regex
-from ...util.text import some
+from ....util.at_first_use import dataclass, regex
+from ....util.text import some
 
 if TYPE_CHECKING:
-    from ...parsers.nvidia.smi import Smi
-    from ...parsers.pci.lspci import LspciDevice
-    from .texts import Texts
+    from ....parsers.nvidia.smi import Smi
+    from ....parsers.pci.lspci import LspciDevice
+    from ..texts import Texts
 
 __all__ = ["boards_elsewhere", "other_models", "other_places"]
 
@@ -96,7 +96,7 @@ def other_places(texts: Texts, devices: Mapping[str, LspciDevice]) -> str | None
 
 def _lists(texts: Texts, devices: Mapping[str, LspciDevice]) -> Iterator[_Source]:
     """Yield what lists the GPUs of the machine."""
-    from .nvidia_smi import places  # start-up time
+    from ..nvidia_smi import places  # start-up time
 
     # One that another driver has, or a guest, is in no text of NVIDIA's driver.
     tree = [bdf for bdf, each in devices.items() if each.vendor == "10de" and (each.class_code or "").startswith("03")
@@ -106,7 +106,7 @@ def _lists(texts: Texts, devices: Mapping[str, LspciDevice]) -> Iterator[_Source
     yield _Source("nvidia-smi", gpus, whole)
     yield _Source("the kernel log", _in_log(texts), True)
     for post in texts.posts.get("lspci -t", ()):
-        from ...parsers.pci.lspci_tree import parse_tree  # start-up time
+        from ....parsers.pci.lspci_tree import parse_tree  # start-up time
 
         try:
             drawing = parse_tree(post.text)
@@ -125,7 +125,7 @@ def _runs(texts: Texts) -> Iterator[_Source]:
 
 
 def _of_grids(text: str) -> list[str]:
-    from ...parsers.nvidia.bench_grids import parse_grids  # start-up time
+    from ....parsers.nvidia.bench_grids import parse_grids  # start-up time
 
     try:
         return [bdf for bdf, _ in parse_grids(text).devices.values() if bdf]
@@ -135,7 +135,7 @@ def _of_grids(text: str) -> list[str]:
 
 def _of_ranks(text: str) -> list[str]:
     """Return the addresses of a run's GPUs; none of a run on several machines, of which this may be any one."""
-    from ...parsers.nvidia.nccl_tests import parse_nccl_tests  # start-up time
+    from ....parsers.nvidia.nccl_tests import parse_nccl_tests  # start-up time
 
     try:
         ranks = parse_nccl_tests(text).ranks

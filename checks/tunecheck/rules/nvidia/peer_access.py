@@ -18,7 +18,7 @@ from ...spec.architectures import architecture
 from ...spec.boards import board, board_named
 from ...util.at_first_use import dataclass
 from ..context import Case
-from ..nvidia.posted_gpus import given_names, gpu_count, shown_name
+from .posted_gpus import given_names, gpu_count, shown_name
 
 __all__ = ["COPIES", "FIND_OUT", "NO_PEERS", "OWN_REFUSES", "Access", "Pair", "Peers", "declared", "peers"]
 

@@ -1,0 +1,1 @@
+"""Finds texts of an import that cannot all be of one machine and one boot."""
