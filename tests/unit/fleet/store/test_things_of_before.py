@@ -125,7 +125,7 @@ def test_from_then_on_each_comes_and_goes_by_itself(store: Store) -> None:
     assert now["f"] == {(_A.code, "fail", 2, 3), (_W.code, "warn", 4, 5)}
     assert {code: each.state for code, each in _causes(store, "c").items()}[_B.code] in ("new", "grown")
     assert answers_alike(store, JudgeOptions()) == 7
-    _night(store, a=(_B,), b=(_A, _B), e=())
+    _night(store, a=(_B,), b=(_A, _B), c=(_W,), e=())
     assert {code: (each.hosts, bool(each.acknowledged)) for code, each in _causes(store, "b").items()} == {
         _A.code: (("b",), False), _B.code: (("a", "b"), True)}
 
