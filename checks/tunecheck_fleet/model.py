@@ -10,7 +10,7 @@ from tunecheck.model.command import Command
 from tunecheck.util.at_first_use import dataclass, regex
 
 __all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status",
-           "subject_key"]
+           "Thing", "subject_key"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
 #: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
@@ -59,6 +59,9 @@ class Incident:
     gpu: str = ""
 
 
+#: Check, key of the subject (subject_key), what is found of it (Problem.found).
+Thing = tuple[str, str, str]
+
 _NUMBERED = regex(r"GPU\d+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
 
@@ -99,6 +102,17 @@ class Problem:
     def keys(self) -> tuple[str, ...]:
         """Its subjects, a GPU by its address alone: see subject_key."""
         return tuple(dict.fromkeys(map(subject_key, self.subjects)))
+
+    @property
+    def found(self) -> str:
+        """What is found of its subjects: the code. A check may find several things of one subject, each with a since of
+        its own. That something is unknown is one thing, whatever the reason is: nothing is found."""
+        return "" if self.outcome == "unknown" else self.code
+
+    @property
+    def things(self) -> list[Thing]:
+        """What a since is kept of: one for each of its subjects."""
+        return [(self.check, key, self.found) for key in self.keys]
 
     def plain(self) -> dict[str, Any]:
         """As dataclasses.asdict, which copies whatever is inside and takes ten times as long."""

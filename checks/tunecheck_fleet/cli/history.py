@@ -15,6 +15,7 @@ from .shared_options import listed, stored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..model import Thing
     from ..outputs.rows import FoundRow
     from ..store import Store
     from ..store.rows import ProblemSince
@@ -102,8 +103,8 @@ def _told(fact: str) -> bool:
 
 
 def _found(store: Store, host: str, check: str | None, everything: bool, after: float | None) -> list[FoundRow]:
-    """What checks found on the host, open and over. Without ``everything`` only what fails or warns, and came when the
-    host was known already."""
+    """What checks found on the host, open and over, each thing and each outcome of it by itself. Without ``everything``
+    only what fails or warns, and came when the host was known already."""
     from ..model import subject_key
     from ..outputs.rows import FoundRow
 
@@ -111,33 +112,35 @@ def _found(store: Store, host: str, check: str | None, everything: bool, after: 
                if span.fact == "host.answer" and span.value in ("ok", "partial")]
     first = min(answers, default=0)
     when = {head.id: head.started for head in store.audits()}
-    there = [*store.problems_resolved(None, None, [host]), *store.ended_with_machine(host),
+    there = [*store.problems_resolved(None, None, [host], of="span"), *store.ended_with_machine(host),
              *store.problems_since(None, None, [host])]
     dark = _cannot_be_told(store, host)
-    untold = {(row.check, row.subject, row.outcome) for row in there if row.until is None and row.outcome != "unknown"
-              and dark((row.check, subject_key(row.subject)))}
+    untold = {(row.check, row.subject, row.code, row.outcome) for row in there if row.until is None
+              and row.outcome != "unknown" and dark((row.check, subject_key(row.subject), row.code))}
     known = store.findings_last_known(host, untold)
 
     def of(row: ProblemSince) -> FoundRow:
-        name = row.check, row.subject, row.outcome
+        name = row.check, row.subject, row.code, row.outcome
+        told = FoundRow(row.check, row.subject, row.outcome, row.since, code=row.code)
         if row.until is not None:
-            return FoundRow(row.check, row.subject, row.outcome, row.since, row.until, when.get(row.until))
-        return FoundRow(*name, row.since, now="unknown" if name in untold else row.outcome,
-                        **known[name]._asdict() if name in untold else {})
+            return replace(told, gone=row.until, gone_at=when.get(row.until))
+        return replace(told, now="unknown" if name in untold else row.outcome,
+                       **known[name]._asdict() if name in untold else {})
 
     return [of(row) for row in there if check in (None, row.check) and (after is None or row.since.seen_at >= after)
             and (everything or (row.outcome != "unknown" and row.since.seen > first))]
 
 
-def _cannot_be_told(store: Store, host: str) -> Callable[[tuple[str, str]], bool]:
-    """Whether a (check, key of the subject) that is open on the host cannot be told now, as `fleet` and `drift` have
-    it: the check says so of it, or of something else and nothing of it."""
-    from ..judge.view_parts import problems_of
+def _cannot_be_told(store: Store, host: str) -> Callable[[Thing], bool]:
+    """Whether what is open on the host cannot be told now, as `fleet` and `drift` have it: the check says so of it, or
+    of something else and nothing of it."""
+    from ..judge.view_parts import problems_of, told_as
     from ..which_audit import newest_with
 
     audit = store.audit(newest_with(store, host))
     rows = store.problems_since(audit.id, hosts=[host])
     now = [problem for state in store.hosts(audit.id, only=[host]) for problem in problems_of(state, audit, rows)]
     dark = {problem.check for problem in now if problem.outcome == "unknown"}
-    told = {(problem.check, key) for problem in now if problem.outcome != "unknown" for key in problem.keys}
+    told = {each for problem in now if problem.outcome != "unknown" for thing in problem.things
+            for each in told_as(*thing)}
     return lambda name: name[0] in dark and name not in told

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import Cause, Decision, FleetReport
-from ..judge.rows import decided_as, named_as
+from ..judge.rows import decided_as, named_as, names_as
 from ..outputs.text import titled
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def _of(report: FleetReport, wanted: Iterable[int]) -> dict[int, Covered]:
 
 def by_decision(decisions: Iterable[Decision], names: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     """Decision -> what it covers besides the finding in its title. ``names``: under which each is kept."""
-    return {each.id: [name.replace("/", " ").strip() for name in names.get(each.id, ()) if not _names(each, name)]
-            for each in decisions}
+    return {each.id: [" ".join(part for part in names_as(name)[:2] if part) for name in names.get(each.id, ())
+                      if not _names(each, name)] for each in decisions}
 
 
 def over(store: Store, decisions: Iterable[Decision]) -> dict[int, int | None]:
@@ -84,15 +84,17 @@ def over(store: Store, decisions: Iterable[Decision]) -> dict[int, int | None]:
         hosts |= {row.host for row in found.hosts}
         for cause in found.causes:
             if cause.state != "resolved":
-                still |= {(host, name) for host in cause.hosts for name in (cause.fact, decided_as(cause))}
+                still |= {(host, name) for host in cause.hosts for name in (
+                    cause.fact, named_as(cause.fact, cause.subject), decided_as(cause))}
                 acknowledged |= {cause.acknowledged.id} if cause.acknowledged is not None else set()
     ended: dict[int, int | None] = {}
     for number, pairs in about.items():
         if number in acknowledged or pairs & still or not {host for host, _ in pairs} <= hosts:
             continue
         resolved = store.problems_resolved(left[number].audit, None, {host for host, _ in pairs})
-        ended[number] = max((row.until for row in resolved if row.until is not None and (
-            row.host, named_as(row.check, row.subject)) in pairs), default=None)
+        ended[number] = max((row.until for row in resolved if row.until is not None and pairs & {
+            (row.host, name) for name in (named_as(row.check, row.subject, row.code),
+                                          named_as(row.check, row.subject))}), default=None)
     return ended
 
 
@@ -100,4 +102,5 @@ def _names(decision: Decision, name: str) -> bool:
     """Whether the title of the decision is of that: "GROUP FACT", "GROUP CHECK SUBJECT"; earlier ones have no
     subject."""
     fact, _, subject = decision.title.partition(" ")[2].partition(" ")
-    return name in (fact, named_as(fact, subject)) or (not subject and name.startswith(f"{fact}/"))
+    about = names_as(name)[:2]
+    return name == fact or about == names_as(named_as(fact, subject))[:2] or (not subject and about[0] == fact)

@@ -58,7 +58,7 @@ def _declared(view: View, hosts: Iterable[str]) -> Mapping[str, list[_Span]]:
         if host in spans:
             spans[host].append((subject, seen, until))
     for host, own in spans.items():
-        own += [(subject, since.seen, None) for (check, subject), since in view.began.get(host, {}).items()
+        own += [(subject, since.seen, None) for (check, subject, _), since in view.began.get(host, {}).items()
                 if check in CHECKING]
     return spans
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..events.folds import FOLDS, LOST
 from ..fleet_report import Decision
 from ..model import AuditHead
-from .rows import Row, named_as
+from .rows import Row, named_as, names_as
 from .view import Carried
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def carried_on(store: Store, decided: Iterable[Decided], audit: AuditHead) -> Ma
     """(host, audit) -> what was acknowledged there and ended, or began, in that audit, so that what tells of a lost GPU
     since then is the same thing."""
     said = {(row.host, row.name): row.decision for row in decided
-            if row.decision.kind == "acknowledge" and row.name.partition("/")[0] in _TELL}
+            if row.decision.kind == "acknowledge" and names_as(row.name)[0] in _TELL}
     if not said:
         return {}
     over = store.problems_resolved(min(each.audit for each in said.values()), audit.id, {host for host, _ in said})
@@ -36,7 +36,8 @@ def carried_on(store: Store, decided: Iterable[Decided], audit: AuditHead) -> Ma
     for row in sorted(over, key=lambda row: (row.since.seen, row.until or 0)):
         if row.check not in _TELL or row.outcome == "unknown" or row.until is None:
             continue
-        own = said.get((row.host, named_as(row.check, row.subject)))
+        own = said.get((row.host, named_as(row.check, row.subject, row.code))) or said.get(
+            (row.host, named_as(row.check, row.subject)))
         earlier = found.get((row.host, row.since.seen))
         if own is not None and row.since.seen <= own.audit:
             carried = Carried(own, _addresses(row.subject))

@@ -12,10 +12,11 @@ from typing import Literal, NamedTuple
 from tunecheck.rules.codes import NOT_DECLARED
 
 from ..events.gpu_moves import COUNTED, grew
-from ..model import Problem, subject_key
+from ..model import Problem, Thing, subject_key
 from .authority import judged, judges_one
-from .rows import Row, cannot_be_told, plain, widest
-from .view import Host, Move, View
+from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
+from .view import Host, Move, Resolved, View
+from .view_parts import told_as
 from .why_over import by_specification, why_over, without_its_gpu
 
 __all__ = ["desired", "same_of"]
@@ -26,8 +27,6 @@ _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn"
 _WORDINGS = 8
 _CUT = re.compile(r" and [0-9]+ more$")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-#: Check, subject.
-_Keys = list[tuple[str, str]]
 
 
 class Desired(NamedTuple):
@@ -74,9 +73,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         for problem in host.problems if host.told else ():
             judges = facts(problem)
             checks.add((host.group, problem.check))
-            for keys, before in _each_found(view, host, problem) or [
-                    (_keys_as_before(view, host, problem, moved.get(host.host, {})), None)]:
-                standing = _is_standing(view, host, problem, keys)
+            for things, before in _each_found(view, host, problem) or [
+                    (_things_as_before(view, host, problem, moved.get(host.host, {})), None)]:
+                standing = _is_standing(view, host, problem, things)
                 if not standing:
                     # What changed before, and the check did not find, is as it was where the check cannot tell now.
                     blind = problem.outcome == "unknown" and not _was(view, host, problem)
@@ -84,7 +83,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                                    if not blind or (host.host, fact) not in earlier)
                 for fact in judges:
                     change = moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact))
-                    if change is not None and _open_before(view, host, keys, change):
+                    if change is not None and _open_before(view, host, things, change):
                         unsaid.setdefault((host.host, fact), problem.check)
                     elif change is not None:
                         said.add((host.host, fact))
@@ -94,23 +93,20 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                         problem.check, problem.subject) else []
                     steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
                     changed = [step for step in steps if step is not None and (
-                        problem.outcome != "unknown" or _read_since(view, host, keys, step))]
-                    row = _row(view, host, problem, keys, judges, changed, _state(view, host, keys), standing, before)
+                        problem.outcome != "unknown" or _read_since(view, host, things, step))]
+                    row = _row(view, host, problem, things, judges, changed, _state(view, host, things), standing,
+                               before)
                     rows.append(_came(row, changed))
     for over in view.resolved:
         there = hosts.get(over.host)
-        # A check that does not know any more has not resolved anything.
-        if there is None or not there.told or any(
-                problem.check == over.check and (
-                    subject_key(over.subject) in problem.keys or problem.outcome == "unknown")
-                for problem in there.problems):
+        if there is None or not there.told or _not_over(there, over):
             continue
         # Nor has one that tells as little of it as before it said so.
         if over.outcome == "unknown" and over.check in there.dark:
             continue
         # The end of a list that was cut short is no subject.
         problem = Problem(over.check, _CUT.sub("", over.subject), over.outcome, "",
-                          code=over.told.code if over.told is not None else "")
+                          code=over.told.code if over.told is not None else over.code)
         judges = facts(problem)
         gone = without_its_gpu(problem, there, moved.get(over.host, {}))
         allowed = over.respecified and by_specification(view, problem, judges, stirred[over.host])
@@ -119,6 +115,9 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             unjudged[over.host, over.check] = code
             continue
         why = gone or why_over(problem, judges, moved.get(over.host, {}), allowed)
+        if why == OVER and any(each.check == over.check and subject_key(over.subject) in each.keys
+                               for each in there.problems):
+            why = INSTEAD
         checks.add((there.group, over.check))
         ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
         settled |= ended
@@ -128,7 +127,7 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
             # The values as they were while it was open: by these it is in the entry that it was in.
             was = [replace(step, before=step.value, value=step.before) for fact in moving
                    if (step := moved.get(over.host, {}).get(fact)) is not None]
-            row = _row(view, there, problem, _keys(problem), judges, was, "resolved", False)._replace(
+            row = _row(view, there, problem, problem.things, judges, was, "resolved", False)._replace(
                 since=over.since, ended=over.ended, text=why)
             # It is over under the id under which it was open.
             rows.append(row if over.told is None else row._replace(same=same_of(over.told)))
@@ -143,47 +142,53 @@ def _checks_of(view: View, name: str) -> set[str]:
                           *(over.check for over in view.resolved if over.host == name))}
 
 
-def _is_standing(view: View, host: Host, problem: Problem, keys: _Keys) -> bool:
+def _is_standing(view: View, host: Host, problem: Problem, things: list[Thing]) -> bool:
     """A warning that stands, also where it cannot be told now whether it is still so: nothing happened by that."""
-    return problem.outcome in ("warn", "unknown") and view.standing.get(host.host, frozenset()).issuperset(keys)
+    return problem.outcome in ("warn", "unknown") and view.standing.get(host.host, frozenset()).issuperset(things)
 
 
-def _state(view: View, host: Host, keys: _Keys) -> Literal["new", "known"]:
+def _state(view: View, host: Host, things: list[Thing]) -> Literal["new", "known"]:
     """New where it is so of any of its subjects."""
-    began = view.began.get(host.host, {})
-    return "known" if all(view.had(host.host, began.get(key)) for key in keys) else "new"
+    return "known" if all(view.had(host.host, view.since(host.host, thing)) for thing in things) else "new"
 
 
-def _open_before(view: View, host: Host, keys: _Keys, move: Move) -> bool:
+def _open_before(view: View, host: Host, things: list[Thing], move: Move) -> bool:
     """Whether it was found of each of its subjects before the change came: then it is no news that it is. Of several
     changes that are told as one, before the first of them."""
-    began = view.began.get(host.host, {})
-    return all((since := began.get(key)) is not None and since.seen < (move.first or move.since.seen) for key in keys)
+    return all((since := view.since(host.host, thing)) is not None and since.seen < (move.first or move.since.seen)
+               for thing in things)
 
 
-def _read_since(view: View, host: Host, keys: _Keys, move: Move) -> bool:
+def _read_since(view: View, host: Host, things: list[Thing], move: Move) -> bool:
     """Whether the value came while something cannot be told, or with that: one of before is no part of it."""
-    since = widest(view.began.get(host.host, {}).get(key) for key in keys)
+    since = widest(view.since(host.host, thing) for thing in things)
     return since is None or since.seen <= move.since.seen
 
 
-def _keys(problem: Problem) -> _Keys:
-    """What the view has it under: one for each of its subjects."""
-    return [(problem.check, key) for key in problem.keys]
-
-
-def _keys_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str, Move]) -> _Keys:
-    """The same; of what is not known of a GPU that came, those of what was not known of the others in the same way: it
-    is no news that one more cannot be told."""
-    keys = _keys(problem)
-    if problem.outcome != "unknown" or _state(view, host, keys) == "known" or not any(
+def _things_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str, Move]) -> list[Thing]:
+    """What the view has it under; of what is not known of a GPU that came, that of what was not known of the others in
+    the same way: it is no news that one more cannot be told."""
+    things = problem.things
+    if problem.outcome != "unknown" or _state(view, host, things) == "known" or not any(
             fact in moved and grew(moved[fact].before, moved[fact].value) for fact in COUNTED):
-        return keys
-    return next((found for other in host.problems if (other.check, other.code, other.outcome) == (
-        problem.check, problem.code, "unknown") and _state(view, host, found := _keys(other)) == "known"), keys)
+        return things
+    return next((other.things for other in host.problems if (other.check, other.code, other.outcome) == (
+        problem.check, problem.code, "unknown") and _state(view, host, other.things) == "known"), things)
 
 
-def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str], changed: list[Move],
+def _not_over(there: Host, over: Resolved) -> bool:
+    """Whether the check still finds it, or does not know any more: then it has not resolved anything. Where it finds
+    another thing of the subject it has looked at that."""
+    key = subject_key(over.subject)
+    own = [problem for problem in there.problems if problem.check == over.check]
+    here = [problem for problem in own if key in problem.keys]
+    if over.outcome == "unknown" or any(problem.outcome == "unknown" or over.code in (problem.found, "")
+                                        for problem in here):
+        return bool(here) or any(problem.outcome == "unknown" for problem in own)
+    return not here and any(problem.outcome == "unknown" for problem in own)
+
+
+def _row(view: View, host: Host, problem: Problem, things: list[Thing], about: list[str], changed: list[Move],
          state: Literal["new", "known", "resolved"], standing: bool, before: Problem | None = None) -> Row:
     """``before``: how that was told the last time which cannot be told now; None: it is told, or that is not kept."""
     metas = [view.of(fact) for fact in about]
@@ -193,8 +198,7 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
     fix = "reboot" if problem.needs_reboot else "none" if problem.outcome == "unknown" else \
         fixes[0] if fixes else "reload" if problem.tags else "none"
     one = changed[0] if len(changed) == 1 else None
-    began = view.began.get(host.host, {})
-    since = widest(began.get(key) for key in keys) or (one.since if one else None)
+    since = widest(view.since(host.host, thing) for thing in things) or (one.since if one else None)
     severity = _SEVERITY[problem.outcome]
     if problem.outcome == "unknown" and since is not None and since.after is not None:
         severity = "medium"     # it was known once: something stopped answering
@@ -220,28 +224,36 @@ def _row(view: View, host: Host, problem: Problem, keys: _Keys, about: list[str]
 def _was(view: View, host: Host, problem: Problem) -> str:
     """What the check found before of that which it cannot tell now: fail, warn, or "". Of another subject, too, where
     nothing is said of that one in its place."""
-    found = view.found.get(host.host, {}).get(problem.check, {})
-    said = {key for other in host.problems if other.check == problem.check for key in other.keys} if found else set()
-    own = {found[key] for key in problem.keys if key in found} or {
-        outcome for key, outcome in found.items() if key not in said}
+    found = _untold(view, host, problem)
+    own = {outcome for (_, key, _), outcome in found.items() if key in problem.keys} or set(found.values())
     return min(own, default=problem.observed if problem.observed in ("fail", "warn") else "")
 
 
-def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[_Keys, Problem | None]]:
+def _untold(view: View, host: Host, problem: Problem) -> dict[Thing, str]:
+    """What the check found before, where it does not know now -> fail or warn: of the problem's own subjects, and of
+    those of which nothing is said in its place."""
+    found = view.found.get(host.host, {}).get(problem.check, {})
+    others = [other for other in host.problems if other.check == problem.check] if found else []
+    said = {each for other in others if other.outcome != "unknown"
+            for thing in other.things for each in told_as(*thing)}
+    named = {key for other in others if other.outcome == "unknown" for key in other.keys}.difference(problem.keys)
+    return {thing: outcome for thing, outcome in found.items() if thing not in said and thing[1] not in named}
+
+
+def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[list[Thing], Problem | None]]:
     """What was found before and cannot be told now, each thing by itself: what the view has it under, and how it was
     told the last time (None: that is not kept). It is so since then. Of what no problem of the check names the first
     one tells, that cannot be told."""
-    found = view.found.get(host.host, {}).get(problem.check, {}) if problem.outcome == "unknown" else {}
-    said = {key for other in host.problems if other.check == problem.check for key in other.keys} if found else set()
-    things: dict[tuple[str, ...], tuple[_Keys, Problem | None]] = {}
-    own = [key for key in problem.keys if key in found]
+    untold = _untold(view, host, problem) if problem.outcome == "unknown" else {}
+    names: dict[tuple[str, ...], tuple[list[Thing], Problem | None]] = {}
+    own = [thing for key in problem.keys for thing in untold if thing[1] == key]
     first = next((other for other in host.problems if (other.check, other.outcome) == (problem.check, "unknown")), None)
-    rest = sorted(key for key in found if key not in said) if not own or first is problem else []
-    for key in own + rest:
-        told = view.words.get((host.host, problem.check, key))
+    rest = sorted(untold.keys() - own) if not own or first is problem else []
+    for thing in own + rest:
+        told = view.words.get((host.host, *thing))
         name = () if told is None else (told.outcome, told.code, same_of(told))
-        things.setdefault(name, ([], told))[0].append((problem.check, key))
-    return list(things.values())
+        names.setdefault(name, ([], told))[0].append(thing)
+    return list(names.values())
 
 
 def _came(row: Row, moves: list[Move]) -> Row:

@@ -14,11 +14,13 @@ from ..fleet_report import Authority, Began, Cause, Decision, Since, Waived
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest", "later",
-           "name_of", "named_as", "plain", "widest"]
+__all__ = ["INSTEAD", "NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest",
+           "later", "name_of", "named_as", "names_as", "plain", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
+#: The same where it finds another thing of the subject: of two it may tell the worse one alone.
+INSTEAD = "the check finds another thing there now, and this no more"
 #: Authorities that say of a fact which value a host has, and not of a check what it finds.
 VALUES = ("majority", "previous")
 NOT_NOW = "cannot be told now: "
@@ -53,16 +55,24 @@ def plain(text: str) -> str:
 
 
 def decided_as(told: Row | Cause) -> str:
-    """The name under which a decision about it is kept. A check judges several things of a host, and who is at work on
-    one of them has said nothing of the others; however many GPUs it names, and with which numbers, it is one thing."""
+    """The name under which a decision about it is kept. A check judges several things of a host, and finds several of
+    one subject: who is at work on one of them has said nothing of the others. However many GPUs it names, and with
+    which numbers, it is one thing."""
     if told.authority not in ("desired", "role"):
         return told.fact
-    return named_as(told.fact, told.subject)
+    return named_as(told.fact, told.subject, told.code if told.outcome != "unknown" or told.was else "")
 
 
-def named_as(check: str, subject: str) -> str:
-    """The same of what a check says of a subject."""
-    return f"{check}/{_name_of(subject)}"
+def named_as(check: str, subject: str, code: str = "") -> str:
+    """The same of what a check finds of a subject. Without ``code`` also what versions of before wrote."""
+    return f"{check}{f':{code}' if code else ''}/{_name_of(subject)}"
+
+
+def names_as(name: str) -> tuple[str, str, str]:
+    """Check or fact, subject and code of such a name; where versions of before named a check alone, no subject."""
+    about, slash, subject = name.partition("/")
+    check, _, code = about.partition(":") if slash else (about, "", "")
+    return check, subject, code
 
 
 @lru_cache(4096)

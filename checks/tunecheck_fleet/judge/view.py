@@ -12,7 +12,7 @@ from tunecheck.facts.registry.definition import Fix, Kind, Severity
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Decision, Since
-from ..model import AuditHead, Problem, Status
+from ..model import AuditHead, Problem, Status, Thing
 from ..store.groups.group_moves import GroupMove
 from ..store.rows import Claim, Differing, Volatile, Waiver
 from ..store.sanitize import canonical as canon
@@ -21,6 +21,7 @@ __all__ = ["Carried", "Claim", "Differing", "Event", "Host", "Kept", "Meta", "Mo
            "View", "Waiver", "Wording", "canon"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+_NOTHING: Mapping[Thing, Since] = MappingProxyType({})
 _NO_REASON: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
 
@@ -146,7 +147,7 @@ class Resolved:
     """A problem that a host had at the previous audit and has not any more. ``told``: how the host told it the last
     time; None: that is not kept (a history of an older version). ``unspecified``: it was found with a specification,
     and the host is judged without one now. ``respecified``: the audit in which it was over judged the host by another
-    specification than the one before. ``ended``: when that was."""
+    specification than the one before. ``ended``: when that was. ``code``: what was found, as in Problem.found."""
 
     host: str
     group: str
@@ -158,6 +159,7 @@ class Resolved:
     unspecified: bool = False
     respecified: bool = False
     ended: Since | None = None
+    code: str = ""
 
 
 class Wording(NamedTuple):
@@ -195,11 +197,11 @@ class View:
     of a host; ``carried``: of lost GPUs that something else told of then (carried_on.py). ``baselines``: (host, fact)
     -> the value that was approved there, as canonical JSON. ``regrouped``: who is in another group. ``events``: who is
     not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
-    ``recent``: how they moved in the last audits. ``began``: host -> since when a problem of (check,
-    subject) is there; ``standing``: the warnings among them that were there from the start or came with our own roles;
-    ``found``: host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn.
-    ``words``: (host, check, subject) -> how that was told last, where it cannot be told now. ``wordings``: (host, name)
-    -> how the host told what has this name (naming/names.py), of names that several things have.
+    ``recent``: how they moved in the last audits. ``began``: host -> since when each thing that was found is there;
+    ``standing``: the warnings among them that were there from the start or came with our own roles; ``found``: host ->
+    check -> what it failed, or warned of, and has not ended: thing -> fail or warn. ``words``: (host, *thing) -> how
+    that was told last, where it cannot be told now. ``wordings``: (host, name) -> how the host told what has this name
+    (naming/names.py), of names that several things have.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
     another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
     host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
@@ -232,10 +234,10 @@ class View:
     in_change: frozenset[str] = frozenset()
     waivers: tuple[Waiver, ...] = ()
     flaps: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    began: Mapping[str, Mapping[tuple[str, str], Since]] = field(default_factory=dict)
-    standing: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
-    found: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
-    words: Mapping[tuple[str, str, str], Problem] = field(default_factory=dict)
+    began: Mapping[str, Mapping[Thing, Since]] = field(default_factory=dict)
+    standing: Mapping[str, frozenset[Thing]] = field(default_factory=dict)
+    found: Mapping[str, Mapping[str, Mapping[Thing, str]]] = field(default_factory=dict)
+    words: Mapping[tuple[str, str, str, str], Problem] = field(default_factory=dict)
     wordings: Mapping[tuple[str, str], Sequence[Wording]] = field(default_factory=dict)
     volatile: tuple[Volatile, ...] = ()
     recent: tuple[Move, ...] = ()
@@ -253,6 +255,11 @@ class View:
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     judged: frozenset[tuple[str, str]] = frozenset()
+
+    def since(self, host: str, thing: Thing) -> Since | None:
+        """Since when that is there; also where a version of before kept no code of it."""
+        began = self.began.get(host, _NOTHING)
+        return began.get(thing) or began.get((*thing[:2], ""))
 
     def had(self, host: str, since: Since | None) -> bool:
         """Whether the host had it at the audit that it is compared with."""

@@ -13,7 +13,7 @@ from tunecheck.model.finding import Remedy
 from tunecheck.rules.codes import UNREAD
 
 from ..fleet_report import HostRow, Since
-from ..model import AuditHead, Problem, subject_key
+from ..model import AuditHead, Problem, Thing, subject_key
 from ..store.sanitize import plain
 from .asked import CHECKING, may_be_asked
 from .authority import HAPPENING
@@ -46,6 +46,7 @@ __all__ = [
     "moves_of",
     "problems_of",
     "resolved_of",
+    "told_as",
 ]
 
 #: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
@@ -97,12 +98,12 @@ def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -
     failed, and not with which text."""
     if state.newest is None or state.newest <= audit.id or state.kept:
         return (*state.problems, *_untold(state, open_rows))
-    newest = {(problem.check, key, str(problem.outcome)): problem
-              for problem in state.problems for key in problem.keys}
+    newest = {(*thing, str(problem.outcome)): problem for problem in state.problems for thing in problem.things}
     # A finding on two of them is one problem.
     return tuple(dict.fromkeys(
-        newest.get((row.check, subject_key(row.subject), row.outcome),
-                   Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept"))
+        newest.get((*_key(row), row.outcome),
+                   Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept",
+                           code=row.code))
         for row in open_rows))
 
 
@@ -110,13 +111,14 @@ def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
     """What was found before, and of which the newest answer tells nothing: it may still be so. It says why, and what
     to do."""
     problems = state.problems
-    said = {(plain(problem.check, 200), plain(key, 500)) for problem in problems for key in problem.keys}
+    said = {each for problem in problems for key in problem.keys for each in told_as(
+        plain(problem.check, 200), plain(key, 500), plain(problem.found, 200))}
     dark = {plain(problem.check, 200) for problem in problems if problem.outcome == "unknown"}
     for row in open_rows:
         # An audit of another inventory that asked for none of it was no end of it, and has not told it either.
         if state.kept and row.check not in state.untold:
             continue
-        if (row.check, subject_key(row.subject)) not in said and row.check not in dark:
+        if _key(row) not in said and row.check not in dark:
             why, fix = state.dark.get(row.check, ("", ""))
             yield Problem(row.check, row.subject, "unknown", cannot_be_told(why or _NOTHING_TOLD, row.outcome),
                           code=UNREAD, observed=row.outcome, remedy=fix or _LOOK.text,
@@ -124,12 +126,12 @@ def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
 
 
 def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
-        dict[str, Mapping[tuple[str, str], Since]], dict[str, frozenset[tuple[str, str]]]]:
+        dict[str, Mapping[Thing, Since]], dict[str, frozenset[Thing]]]:
     """Since when each host has its problems, and which warnings among them stand. Hosts that share their rows share
     what is made of them."""
-    began: dict[str, Mapping[tuple[str, str], Since]] = {}
-    standing: dict[str, frozenset[tuple[str, str]]] = {}
-    made: dict[int, tuple[dict[tuple[str, str], Since], frozenset[tuple[str, str]]]] = {}
+    began: dict[str, Mapping[Thing, Since]] = {}
+    standing: dict[str, frozenset[Thing]] = {}
+    made: dict[int, tuple[dict[Thing, Since], frozenset[Thing]]] = {}
     for host, rows in open_rows.items():
         if id(rows) not in made:
             made[id(rows)] = {_key(row): row.since for row in rows}, _standing(rows)
@@ -137,45 +139,50 @@ def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
     return began, standing
 
 
-def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, Mapping[str, str]]]:
-    """Host -> check -> what it failed, or warned of, and has not ended: subject -> fail or warn. Hosts that share their
+def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, Mapping[Thing, str]]]:
+    """Host -> check -> what it failed, or warned of, and has not ended: thing -> fail or warn. Hosts that share their
     rows share what is made of them."""
-    made: dict[int, dict[str, dict[str, str]]] = {}
+    made: dict[int, dict[str, dict[Thing, str]]] = {}
     for rows in open_rows.values():
         if id(rows) not in made:
             found = made[id(rows)] = {}
             for row in rows:
                 if row.outcome != "unknown":
-                    found.setdefault(row.check, {})[subject_key(row.subject)] = row.outcome
+                    found.setdefault(row.check, {})[_key(row)] = row.outcome
     return {host: made[id(rows)] for host, rows in open_rows.items()}
 
 
 def gone_dark(hosts: Iterable[Host | HostRow],
-              open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str]]]:
-    """Host -> (check, subject, outcome) of what failed or warned, and of which its check says now that it is
+              open_rows: Mapping[str, Iterable[Open]]) -> dict[str, set[tuple[str, str, str, str]]]:
+    """Host -> (check, subject, code, outcome) of what failed or warned, and of which its check says now that it is
     unknown."""
-    found: dict[str, set[tuple[str, str, str]]] = {}
+    found: dict[str, set[tuple[str, str, str, str]]] = {}
     for host in hosts:
         if not host.problems:       # most, where one host is read for many
             continue
         dark = {plain(problem.check, 200) for problem in host.problems if problem.outcome == "unknown"}
-        if those := {(row.check, row.subject, row.outcome) for row in open_rows.get(host.host, ()) if dark
-                     and row.check in dark and row.outcome != "unknown"}:
+        if those := {(row.check, row.subject, row.code, row.outcome) for row in open_rows.get(host.host, ())
+                     if dark and row.check in dark and row.outcome != "unknown"}:
             found[host.host] = those
     return found
 
 
-def _key(row: Open) -> tuple[str, str]:
-    return row.check, subject_key(row.subject)
+def told_as(check: str, key: str, found: str) -> tuple[Thing, Thing]:
+    """The things that are told with what is found of a subject: also what a version of before kept without a code."""
+    return (check, key, found), (check, key, "")
 
 
-def _standing(rows: Sequence[Open]) -> frozenset[tuple[str, str]]:
+def _key(row: Open) -> Thing:
+    return row.check, subject_key(row.subject), row.code
+
+
+def _standing(rows: Sequence[Open]) -> frozenset[Thing]:
     """The warnings of a host that were there when it was first heard, or came with our own roles. A host that loses a
     GPU and has it back loses and has back what was said of that, and a list that is cut short names others meanwhile:
     neither is another warning than before."""
     warnings = [row for row in rows if row.outcome == "warn" and row.check not in HAPPENING]
     found = {_key(row) for row in warnings if row.since.after is None or row.ours or row.again}
-    there = {check for check, _ in found}
+    there = {check for check, _, _ in found}
     cut = {row.check for row in warnings if _CUT.search(row.subject)}
     return frozenset(found | {_key(row) for row in warnings
                               if row.with_gpus and row.check in there & cut})
@@ -221,7 +228,7 @@ def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host
         last, over = (row.host, (row.until or 0) - 1), (row.host, row.until or 0)
         return Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject, _outcome(row.outcome),
                         row.since, row.told, row.host in bare and by.get((row.host, row.since.seen)) is not None,
-                        last in by and by[last] != by.get(over), row.ended)
+                        last in by and by[last] != by.get(over), row.ended, row.code)
 
     return tuple(sorted(map(of, found), key=lambda problem: (problem.check, problem.host, problem.subject,
                                                              problem.outcome)))
@@ -229,13 +236,14 @@ def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host
 
 def mended(store: Store, open_moves: Iterable[Move], previous: AuditHead | None,
             audit: AuditHead) -> frozenset[tuple[str, str, str, int]]:
-    """(host, check, subject, audit) of findings that were over when such a change came: it was put right by that."""
+    """(host, check, subject, audit) of which a check found nothing more when such a change came: it was put right by
+    that."""
     moved = {(move.host, move.since.seen) for move in open_moves}
     if not moved:
         return frozenset()
     first = min(seen for _, seen in moved)
     return frozenset((row.host, row.check, row.subject, row.until)
-                     for row in store.problems_resolved(first - 1, audit.id, {host for host, _ in moved})
+                     for row in store.problems_resolved(first - 1, audit.id, {host for host, _ in moved}, of="subject")
                      if row.until is not None and (row.host, row.until) in moved)
 
 

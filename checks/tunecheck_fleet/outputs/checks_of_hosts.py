@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import FleetReport, HostRow
-from ..judge.view_parts import gone_dark
-from ..model import Problem, subject_key
+from ..judge.view_parts import gone_dark, told_as
+from ..model import Problem, Thing, subject_key
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -36,15 +36,16 @@ def checks_of_hosts(store: Store, report: FleetReport) -> dict[str, Checks]:
         told = Counter(str(problem.outcome) for problem in row.problems)
         # A finding on two GPUs is one.
         things: dict[object, str] = {}
-        for check, subject, outcome in dark.get(row.host, ()):
-            thing: Problem | tuple[str, str] = words.get((row.host, check, subject_key(subject)), (check, subject))
+        for check, subject, code, outcome in dark.get(row.host, ()):
+            thing: Problem | Thing = words.get((row.host, check, subject_key(subject), code), (check, subject, code))
             things[thing] = outcome
         last = Counter(things.values())
         found[row.host] = Checks(told["fail"] + last["fail"], told["warn"] + last["warn"], told["unknown"], len(things))
     return found
 
 
-def _lost(row: HostRow, dark: Collection[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+def _lost(row: HostRow, dark: Collection[tuple[str, str, str, str]]) -> set[tuple[str, str, str, str]]:
     """Those of the findings that the host does not tell any more, neither so nor otherwise."""
-    said = {(problem.check, key) for problem in row.problems if problem.outcome != "unknown" for key in problem.keys}
-    return {each for each in dark if (each[0], subject_key(each[1])) not in said}
+    said = {each for problem in row.problems if problem.outcome != "unknown" for thing in problem.things
+            for each in told_as(*thing)}
+    return {each for each in dark if (each[0], subject_key(each[1]), each[2]) not in said}

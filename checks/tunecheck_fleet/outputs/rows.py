@@ -84,7 +84,8 @@ class HistoryRow:
 class FoundRow:
     """What a check found on a box (``outcome``: fail, warn or unknown) since when, and, where it finds it no more, the
     first audit of that. ``now``: of what is open how the newest audit tells it, unknown where it cannot be told any
-    more; ``known`` and ``dark`` as in HistoryRow. ``fact`` is the check, as in causes."""
+    more; ``known`` and ``dark`` as in HistoryRow. ``fact`` is the check, and ``code`` says what it found, as in causes;
+    empty: nothing, as it is unknown, or that is not kept."""
 
     fact: str
     subject: str
@@ -95,6 +96,7 @@ class FoundRow:
     now: str = ""
     known: int | None = None
     dark: int | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, HistoryRow | FoundRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
             first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
-                f"check {row.fact} {row.subject}: {row.now or row.outcome}"
+                f"check {row.fact} {row.subject}{f' ({row.code})' if row.code else ''}: {row.now or row.outcome}"
             lines += entry("", [f"since {_since(row, now)}{until if row.gone is not None else _still(row)}"],
                            style, first)
         else:

@@ -100,7 +100,7 @@ _ROWS = {
     "FoundRow": object_(fact=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]}, since=_SINCE,
                         gone=MAYBE_COUNT, gone_at=_MAYBE_TIME,
                         now=later({"enum": ["", "fail", "warn", "unknown"]}),
-                        known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT)),
+                        known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT), code=later(TEXT)),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(

@@ -21,7 +21,8 @@ _FACTS = select(fact.c.id, fact.c.name)
 _FACT = insert(fact).returning(fact.c.id)
 _VALUE = select(value.c.id).where(value.c.hash == bindparam("hash"))
 _ADD = insert(value).returning(value.c.id)
-_FINDING = select(finding.c.id).where(finding.c.check == bindparam("a"), finding.c.subject == bindparam("b"))
+_FINDING = select(finding.c.id).where(finding.c.check == bindparam("a"), finding.c.subject == bindparam("b"),
+                                      finding.c.code == bindparam("c"))
 _NEW_FINDING = insert(finding).returning(finding.c.id)
 
 
@@ -40,7 +41,7 @@ class Interned:
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
         self._decoded: dict[int, Any] = {}
-        self._findings: dict[tuple[str, str], int] = {}
+        self._findings: dict[tuple[str, str, str], int] = {}
         self._held = 0
 
     @property
@@ -82,13 +83,13 @@ class Interned:
             self._remember(number, text)
         return number
 
-    def finding(self, connection: Connection, check: str, subject: str) -> int:
+    def finding(self, connection: Connection, check: str, subject: str, code: str) -> int:
         """The number of what a check found of a subject; a new one where it has none."""
-        if (number := self._findings.get((check, subject))) is None:
-            found = connection.execute(_FINDING, {"a": check, "b": subject}).scalar()
-            number = int(connection.execute(_NEW_FINDING, {"check": check, "subject": subject}).scalar_one()
-                         if found is None else found)
-            self._findings[check, subject] = number
+        if (number := self._findings.get((check, subject, code))) is None:
+            found = connection.execute(_FINDING, {"a": check, "b": subject, "c": code}).scalar()
+            values = {"check": check, "subject": subject, "code": code}
+            number = int(connection.execute(_NEW_FINDING, values).scalar_one() if found is None else found)
+            self._findings[check, subject, code] = number
             self._held += len(check) + len(subject)
         return number
 

@@ -259,7 +259,8 @@ class ProblemSince:
     """A finding on a host and since when. ``until`` (audit) where it is resolved. ``ours``: our own roles ran on the
     box when it came. ``with_gpus``: a warning that came when the number of GPUs changed; ``again``: that the box had
     when it was first heard. ``told``: of what is resolved how the host told it the last time, where that is kept; and
-    with that ``ended``, when it was over: after the last audit before that the host answered."""
+    with that ``ended``, when it was over: after the last audit before that the host answered. ``code``: what is
+    found of the subject, as in Problem.found; also empty where a version of before kept none."""
 
     host: str
     group: str
@@ -273,6 +274,7 @@ class ProblemSince:
     again: bool = False
     told: Problem | None = None
     ended: Since | None = None
+    code: str = ""
 
 
 class OpenFinding(NamedTuple):
@@ -280,6 +282,7 @@ class OpenFinding(NamedTuple):
 
     check: str
     subject: str
+    code: str
     outcome: str
     since: Since
     ours: bool

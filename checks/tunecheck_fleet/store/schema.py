@@ -203,15 +203,17 @@ identity = Table(
     sqlite_autoincrement=True,
 )
 
-#: Findings as spans (0002): since when a check fails. No row: it does not.
+#: Findings as spans (0002): since when a check fails. No row: it does not. ``code``: what it finds of the subject
+#: (0007), each with spans of its own; empty: of what is unknown, and where a version of before kept none.
 finding = Table(
     "finding", metadata,
     Column("id", Integer, primary_key=True),
     Column("check", Text, nullable=False),
     Column("subject", Text, nullable=False),
+    Column("code", Text, nullable=False, server_default=""),
     sqlite_autoincrement=True,
 )
-Index("finding_name", finding.c.check, finding.c.subject, unique=True)
+Index("finding_name", finding.c.check, finding.c.subject, finding.c.code, unique=True)
 
 finding_span = Table(
     "finding_span", metadata,
@@ -236,7 +238,7 @@ problem_span = Table(
     sqlite_with_rowid=False,
 )
 
-#: Hosts that differ from most of their group (0007), from the audit that told it first until the one in which that was
+#: Hosts that differ from most of their group (0008), from the audit that told it first until the one in which that was
 #: over. ``seen_audit`` and ``after_audit``: since when; ``began``: by what (judge/like/began.py).
 differing = Table(
     "differing", metadata,

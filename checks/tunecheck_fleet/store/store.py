@@ -240,17 +240,20 @@ class Store(OpenHistory):
         return open_findings.open_findings(self, audit_id)
 
     def problems_resolved(self, after_audit: int | None, upto_audit: int | None = None,
-                          hosts: Collection[str] | None = None, told: bool = False) -> list[ProblemSince]:
-        """The findings that went away after the one audit up to the other; ``told``: with their words."""
-        return findings.resolved(self, after_audit, upto_audit, hosts, told)
+                          hosts: Collection[str] | None = None, told: bool = False,
+                          of: Literal["thing", "subject", "span"] = "thing") -> list[ProblemSince]:
+        """The findings that went away after the one audit up to the other; ``told``: with their words. ``of``: a
+        "subject" of which nothing is found any more; each "span", also where it went on as another outcome."""
+        return findings.resolved(self, after_audit, upto_audit, hosts, told, of)
 
     def ended_with_machine(self, host: str) -> list[ProblemSince]:
         """What was found on machines that had this name before, each until another one had it."""
         return findings.ended_with_machine(self, host)
 
-    def last_words(self, wanted: Mapping[str, Collection[tuple[str, str, str]]],
-                   audit_id: int) -> dict[tuple[str, str, str], Problem]:
-        """(host, check, subject's key) -> how the host told it the last time, of host -> (check, subject, outcome)."""
+    def last_words(self, wanted: Mapping[str, Collection[tuple[str, str, str, str]]],
+                   audit_id: int) -> dict[tuple[str, str, str, str], Problem]:
+        """(host, check, subject's key, code) -> how the host told it the last time, of host -> (check, subject, code,
+        outcome)."""
         return last_words.last_words(self, wanted, audit_id)
 
     def told_spans(self, wanted: Mapping[str, Collection[str]],
@@ -262,9 +265,9 @@ class Store(OpenHistory):
         """Those of the facts that the host could not tell when it answered last, each with until when it could."""
         return last_known.of_facts(self, host, facts)
 
-    def findings_last_known(self, host: str, found: Collection[tuple[str, str, str]]
-                            ) -> dict[tuple[str, str, str], LastKnown]:
-        """Until when the host told these findings (check, subject, outcome), which it cannot tell now."""
+    def findings_last_known(self, host: str, found: Collection[tuple[str, str, str, str]]
+                            ) -> dict[tuple[str, str, str, str], LastKnown]:
+        """Until when the host told these findings (check, subject, code, outcome), which it cannot tell now."""
         return last_known.of_findings(self, host, found)
 
     def judged_by(self, wanted: Collection[tuple[str, int]], audit_id: int) -> dict[tuple[str, int], str | None]:

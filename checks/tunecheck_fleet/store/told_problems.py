@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, product
 from json import loads
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,6 +49,7 @@ class Over(NamedTuple):
     host_id: int
     check: str
     subject: str
+    code: str
     outcome: str
     until: int
 
@@ -152,7 +153,7 @@ def last_told(store: OpenHistory, connection: Connection, findings: Collection[O
     upto = max((each.until for each in findings), default=0)
     for first in (after or 0, 0):
         left = [each for each in findings if each not in found]
-        ended: dict[tuple[int, str, str, str], list[tuple[int, Problem]]] = {}
+        ended: dict[tuple[int, str, str, str, str], list[tuple[int, Problem]]] = {}
         for part in parts({each.host_id for each in left}):
             rows = [tuple(row) for row in connection.execute(
                 select(problem_span.c.host_id, problem_span.c.problem_id, problem_span.c.words_id,
@@ -162,11 +163,12 @@ def last_told(store: OpenHistory, connection: Connection, findings: Collection[O
             texts = store.interned.texts(connection, {each for row in rows for each in row[1:3]})
             for host_id, about, words, until, name in rows:
                 problem = told.again(name, texts[about], texts[words])
-                for subject in problem.subjects:
-                    ended.setdefault((host_id, plain(problem.check, 200), subject_key(plain(subject, 500)),
+                # Without a code it is a finding of a version that kept none, whatever was found.
+                for subject, code in product(problem.subjects, {plain(problem.found, 200), ""}):
+                    ended.setdefault((host_id, plain(problem.check, 200), subject_key(plain(subject, 500)), code,
                                       problem.outcome), []).append((until, problem))
         for each in left:
-            key = each.host_id, each.check, subject_key(each.subject), each.outcome
+            key = each.host_id, each.check, subject_key(each.subject), each.code, each.outcome
             last = [problem for until, problem in ended.get(key, ()) if until <= each.until]
             if last:
                 found[each] = last[-1]

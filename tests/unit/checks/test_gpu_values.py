@@ -47,6 +47,21 @@ def test_a_virtual_machine_or_a_lost_gpu_passes_nothing(error: str, outcome: str
     assert {check: found[check] for check in NEEDS} == {check: [outcome] for check in NEEDS}
 
 
+_ECC_FAULTS = {"ecc_volatile_uncorrected": 3, "remap_failed": True, "unrepairable_memory": True,
+               "sram_threshold_exceeded": True, "remap_pending": True, "retire_pending": True,
+               "channel_repair_pending": True, "tpc_repair_pending": True}
+
+
+@pytest.mark.parametrize("unread", sorted(_ECC_FAULTS))
+@pytest.mark.parametrize("told", sorted(_ECC_FAULTS))
+def test_beside_a_fault_of_the_memory_another_one_that_cannot_be_read_is_unknown(told: str, unread: str) -> None:
+    sound = {**dict.fromkeys(_ECC_FAULTS, False), "ecc_volatile_uncorrected": 0, "ecc_aggregate_uncorrected": 0,
+             "ecc_mode": "enabled", "ecc_pending": "enabled"}
+    found = outcomes({0: {**sound, told: _ECC_FAULTS[told], unread: {"error": "UNKNOWN"}}, 1: sound})["gpu-ecc"]
+    assert found.count("unknown") == 1
+    assert ("fail" in found or "warn" in found) == (told != unread)
+
+
 _VALUES = st.one_of(st.sampled_from(JUNK), st.booleans(), st.integers(), st.text(max_size=5),
                     st.sampled_from(["enabled", "disabled", "HMM", "prohibited"]))
 

@@ -32,7 +32,7 @@ def _found(check: str, fact: str, outcome: _Outcome = "fail", began: int = 2, se
     problem = Problem(check, subject, outcome, "as before", code="code", remedy="do it")
     changed = (move("h1", fact, "a", "b", seen),)
     return view({"h1": {}}, hosts=(Host("h1", "g", "hw", problems=(problem,), last_ok=5, last_ok_at=5.0),),
-                began={"h1": {(check, subject): since(began, began - 1)}}, moves=changed if seen == 5 else (),
+                began={"h1": {(check, subject, ""): since(began, began - 1)}}, moves=changed if seen == 5 else (),
                 unapproved=changed if seen < 5 else (), meta={fact: Meta(severity="high", fix="reboot")})
 
 

@@ -251,8 +251,8 @@ def test_new_known_and_resolved() -> None:
              _host("h4", status="timeout", last_ok=None), _host("h5", _fail("xid", outcome="unknown")))
     resolved = tuple(Resolved(host, "g", check, "it", "fail", since(2, 1)) for host, check in (
         ("h3", "smt"), ("h4", "smt"), ("h5", "xid")))
-    report = _said(view({}, hosts=hosts, resolved=resolved, began={"h1": {("cpu-governor", "governor"): since(5, 4)},
-                                                           "h2": {("swap", "governor"): since(2, 1)}}))
+    report = _said(view({}, hosts=hosts, resolved=resolved, began={
+        "h1": {("cpu-governor", "governor", ""): since(5, 4)}, "h2": {("swap", "governor", ""): since(2, 1)}}))
     states = {(cause.fact, cause.hosts): cause.state for cause in report.causes}
     # h4 never answered and h5's check does not know: neither has resolved anything.
     assert states == {("cpu-governor", ("h1",)): "new", ("swap", ("h2",)): "known", ("smt", ("h3",)): "resolved",
@@ -324,7 +324,7 @@ def test_of_what_is_over_the_value_is_told_that_all_its_hosts_have(values: tuple
 
 def test_a_standing_warning_is_no_drift_and_lets_the_others_speak() -> None:
     problem = _fail("acs-persistence", "acs.unit", outcome="warn")
-    key = ("acs-persistence", "acs.unit")
+    key = ("acs-persistence", "acs.unit", "")
     values = _values(6, "acs.unit", True, h000=False)
     hosts = tuple(_host(name, *([problem] if name == "h000" else [])) for name in values)
     meta = {"acs.unit": Meta("config", "high", "reload")}

@@ -46,15 +46,15 @@ def _reads_events(check: Check) -> bool:
 
 @pytest.mark.parametrize("check", [each for each in CHECKS if _reads_events(each)], ids=lambda each: each.id)
 def test_a_warning_of_a_log_a_counter_or_an_event_never_stands(check: Check) -> None:
-    first = OpenFinding(check.id, "0000:07:00 12028", "warn", Since(2, 0.0), False)
+    first = OpenFinding(check.id, "0000:07:00 12028", "", "warn", Since(2, 0.0), False)
     _, standing = began_of({"host": [first]})
     # What the family ERRORS has besides events: who handles errors, history, and how much of the log there is.
     assert bool(standing["host"]) == (check.id in ("aer-ownership", "earlier-boots", "kernel-log-complete"))
 
 
 def test_a_warning_of_how_a_host_is_set_up_stands() -> None:
-    _, standing = began_of({"host": [OpenFinding("cmdline-rejected", "pci=noacs", "warn", Since(2, 0.0), False)]})
-    assert standing["host"] == {("cmdline-rejected", "pci=noacs")}
+    _, standing = began_of({"host": [OpenFinding("cmdline-rejected", "pci=noacs", "", "warn", Since(2, 0.0), False)]})
+    assert standing["host"] == {("cmdline-rejected", "pci=noacs", "")}
 
 
 def test_what_a_subject_alone_is_about_is_of_its_check() -> None:

@@ -40,7 +40,7 @@ def _changed(fact: str, before: Any, value: Any = None, hosts: tuple[str, ...] =
 
 def _found(seen: View, subject: str, *hosts: str, check: str = _CHECK, until: int | None = 5, began: int = 1) -> View:
     """The same where the check found it until that audit (None: it does still)."""
-    open_ones = {host: {(check, subject): since(began)} for host in hosts} if until is None else {}
+    open_ones = {host: {(check, subject, ""): since(began)} for host in hosts} if until is None else {}
     over = frozenset((host, check, subject, began, until) for host in hosts) if until is not None else frozenset()
     return View(**{**vars(seen), "began": open_ones, "contradicted": over})
 

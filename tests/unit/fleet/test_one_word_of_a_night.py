@@ -53,7 +53,8 @@ def test_all_verbs_say_one_word_of_a_host(place: Path, nights: tuple[tuple[Probl
     rows = json.loads(_said(history, place, "--host", "h", "--json"))["rows"]
     assert {each["now"] for each in rows if each["fact"] == "gpu-ecc" and each["gone"] is None} == {word}
     text = _said(history, place, "--host", "h")
-    assert f"check gpu-ecc GPU0 0000:01:00.0: {word}\n" in text or f"check gpu-ecc GPU0 0000:01:00.0: {word};" in text
+    line = f"check gpu-ecc GPU0 0000:01:00.0 ({_FAIL.code}): {word}"
+    assert f"{line}\n" in text or f"{line};" in text
 
 
 def test_only_audits_that_asked_a_host_count_for_it(place: Path) -> None:

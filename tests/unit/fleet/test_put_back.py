@@ -76,7 +76,7 @@ def test_words_that_were_declared_and_missing_are_not_to_be_put_back(
     seen = view({"r1": {}}, moves=(move("r1", "boot.configured", before, now),),
                 meta={"boot.configured": Meta(fix="reboot")})
     spans = [("r1", "cmdline-token", word, 1, 5) for word in declared] if until else []
-    began = {} if until else {"r1": {("cmdline-token", word): since(1) for word in declared}}
+    began = {} if until else {"r1": {("cmdline-token", word, ""): since(1) for word in declared}}
     found = judge(dataclasses.replace(seen, contradicted=frozenset(spans), began=began), JudgeOptions())[0]
     (only,) = found.causes
     assert only.asked == (("r1",) if right else ())

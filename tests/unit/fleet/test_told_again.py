@@ -166,9 +166,21 @@ def test_the_last_audit_before_the_upgrade_is_told_again_too(tmp_path: Path) -> 
         _audit(store, first)
         last = _audit(store, second)
     with closing(sqlite3.connect(file)) as made:        # as schema 0005 has it
-        made.executescript("DROP TABLE problem_span; ALTER TABLE host DROP COLUMN told_from; "
-                           "DROP TABLE differing; DROP TABLE compared; "
-                           "UPDATE tunecheck_version SET version_num = '0005'")
+        made.executescript("""
+            DROP TABLE problem_span;
+            DROP TABLE differing;
+            DROP TABLE compared;
+            ALTER TABLE host DROP COLUMN told_from;
+            CREATE TABLE first_of AS SELECT "check", subject, min(id) AS id FROM finding GROUP BY "check", subject;
+            UPDATE OR IGNORE finding_span SET finding_id = (SELECT first_of.id FROM first_of JOIN finding USING (
+                "check", subject) WHERE finding.id = finding_span.finding_id);
+            DELETE FROM finding WHERE id NOT IN (SELECT id FROM first_of);
+            DELETE FROM finding_span WHERE finding_id NOT IN (SELECT id FROM first_of);
+            DROP TABLE first_of;
+            DROP INDEX finding_name;
+            ALTER TABLE finding DROP COLUMN code;
+            CREATE UNIQUE INDEX finding_name ON finding ("check", subject);
+            UPDATE tunecheck_version SET version_num = '0005'""")
     with Store(str(file)) as store:
         # An older version kept no words of the audit before, by which a finding is called that cannot be told now.
         then = _said(report(store, last))

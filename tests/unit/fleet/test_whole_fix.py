@@ -49,7 +49,7 @@ def _told(found: dict[str, Iterable[Finding]], *more: Problem) -> FleetReport:
     hosts = tuple(Host(name, "g", "hw", last_ok=1, last_ok_at=DAY, problems=(
         *(_problem(each, name) for each in findings if each.outcome in ("fail", "warn")),
         *(_on(each, name) for each in more))) for name, findings in found.items())
-    began = {host.host: {(each.check, key): since(1) for each in host.problems for key in each.keys} for host in hosts}
+    began = {host.host: {thing: since(1) for each in host.problems for thing in each.things} for host in hosts}
     return judge(view({name: {} for name in found}, hosts=hosts, number=1, began=began), JudgeOptions())[0]
 
 

@@ -68,11 +68,12 @@ def _look(gpu: Gpu, wanted: str | None) -> Iterator[Verdict]:
     bad = [*_modes(gpu, mode, goal, wanted), *_faults(gpu, now)]
     if not bad and mode == "enabled" and now is None:
         raise Unread(UNREAD, "unknown", "NVML does not tell its memory's error counts; ECC is enabled")
-    missing = list(_missing(gpu)) if not bad else []
-    if missing:
-        raise Unread(UNREAD, "unknown", f"{'; '.join(missing)}; ECC is {mode}")
-    yield from bad or [Verdict("ok", "pass",
-                               f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))]
+    missing = list(_missing(gpu))
+    yield from bad
+    if missing:     # one fault that is told says nothing of another one that cannot be
+        yield Unread(UNREAD, "unknown", f"{'; '.join(missing)}; ECC is {mode}").verdict
+    elif not bad:
+        yield Verdict("ok", "pass", f"ECC is {mode}" + ("" if now is None else ", no uncorrectable memory error"))
 
 
 def _modes(gpu: Gpu, mode: str, goal: str, wanted: str | None) -> Iterator[Verdict]:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["wordings"]
 
 
-def wordings(store: Store, hosts: Iterable[Host], words: Mapping[tuple[str, str, str], Problem],
+def wordings(store: Store, hosts: Iterable[Host], words: Mapping[tuple[str, str, str, str], Problem],
              resolved: Iterable[Resolved], audit_id: int) -> dict[tuple[str, str], tuple[Wording, ...]]:
     """(host, name) -> how the host told what has this name, of names that several things have."""
     told = [*((host.host, problem) for host in hosts for problem in host.problems),
-            *((host, problem) for (host, _, _), problem in words.items()),
+            *((host, problem) for (host, *_), problem in words.items()),
             *((over.host, over.told) for over in resolved if over.told is not None)]
     # Most hosts share their problems.
     problems = {id(problem): problem for _, problem in told}

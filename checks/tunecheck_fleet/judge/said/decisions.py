@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...fleet_report import Decision
 from ...lookup import KEY, check
-from ...model import AuditHead
-from ..rows import named_as
+from ...model import AuditHead, Thing
+from ..rows import named_as, names_as
 from ..view import canon
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def said_of(store: Store, audit: AuditHead) -> Said:
 
 def _held(store: Store, audit: AuditHead, until: int, rows: Collection[Decided]) -> Iterator[Decided]:
     """Those of the rows of which it was so without a break from the audit to the later one, ``until``."""
-    checks = {row.name.partition("/")[0] for row in rows if _of_check(row.name)}
-    there: dict[str, set[tuple[str, str]]] = {}
+    checks = {names_as(row.name)[0] for row in rows if _of_check(row.name)}
+    there: dict[str, set[Thing]] = {}
     for found in store.problems_since(audit.id, checks):
-        there.setdefault(found.host, set()).add((found.check, found.subject))
-    over = {(found.host, found.check, found.subject) for found in store.problems_resolved(audit.id, until)} \
-        if checks else set()
+        there.setdefault(found.host, set()).add((found.check, found.subject, found.code))
+    over = {(found.host, found.check, found.subject, found.code)
+            for found in store.problems_resolved(audit.id, until)} if checks else set()
     facts = {row.name for row in rows if not _of_check(row.name)}
     moved = {(change.host, change.fact) for change in store.changes(audit.id, until, facts)} if facts else set()
     events = [event for event in store.identity_events(None, until)
@@ -85,9 +85,10 @@ def _of_check(name: str) -> bool:
     return "/" in name or check(name)
 
 
-def _named(name: str, found: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Those (check, subject) that a decision of this name is about; a version of before named the check alone."""
-    about, slash, parts = name.partition("/")
-    for each, subject in found:
-        if each == about and (not slash or named_as(each, subject).partition("/")[2] in parts.split(", ")):
-            yield each, subject
+def _named(name: str, found: Iterable[Thing]) -> Iterator[Thing]:
+    """Those that a decision of this name is about; versions of before named the check alone, or no code."""
+    about, parts, code = names_as(name)
+    for each in found:
+        if each[0] == about and code in ("", each[2]) and (
+                "/" not in name or names_as(named_as(about, each[1]))[1] in parts.split(", ")):
+            yield each

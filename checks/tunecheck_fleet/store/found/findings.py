@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, or_, select, update
 
@@ -23,6 +23,7 @@ from ..sql.compiled_statements import Hot
 from ..told_problems import Over, last_told
 from .gpu_warnings import with_gpus
 from .resumed import resume
+from .things import Held, Thing, over, with_codes
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
@@ -34,8 +35,8 @@ _WORST = ("fail", "warn", "unknown")
 _MOST = 2_000
 #: Rows that are read at a time: of 10,000 hosts there are hundreds of thousands.
 _ROWS = 2_000
-_OPEN = Hot(select(finding_span.c.finding_id, finding.c.check, finding.c.subject, finding_span.c.outcome,
-               finding_span.c.from_audit, finding_span.c.after_audit).join(
+_OPEN = Hot(select(finding.c.check, finding.c.subject, finding.c.code, finding_span.c.finding_id,
+               finding_span.c.outcome, finding_span.c.from_audit, finding_span.c.after_audit).join(
     finding, finding.c.id == finding_span.c.finding_id).where(
     finding_span.c.host_id == bindparam("number"), finding_span.c.until_audit.is_(None)))
 _END = Hot(update(finding_span).where(
@@ -54,11 +55,11 @@ _TOLD = update(incident).where(
 
 def _problems(until: ColumnElement[int | None]) -> Select[Any]:
     return select(
-        host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding_span.c.outcome,
-        finding_span.c.from_audit, finding_span.c.after_audit, until
+        host.c.id, host.c.name, host.c.grp, finding.c.check, finding.c.subject, finding.c.code,
+        finding_span.c.outcome, finding_span.c.from_audit, finding_span.c.after_audit, until
     ).join(finding, finding.c.id == finding_span.c.finding_id).join(
         host, host.c.id == finding_span.c.host_id).order_by(
-        host.c.name, finding.c.check, finding.c.subject, host.c.id, finding_span.c.from_audit)
+        host.c.name, finding.c.check, finding.c.subject, finding.c.code, host.c.id, finding_span.c.from_audit)
 
 
 _PROBLEM, _OF_MACHINE = _problems(finding_span.c.until_audit), _problems(host.c.retired_audit)
@@ -69,32 +70,34 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
     """A check that could not be judged ends no finding: it may well still fail. Where there was none, that nothing is
     known has a since and an end of its own. What only an audit of another inventory has ended goes on. ``dark``: checks
     that say themselves why they tell nothing, or not of everything."""
-    now: dict[tuple[str, str], str] = {}
-    named: dict[tuple[str, str], str] = {}
-    for check, subject, outcome in islice(_each(problems), _MOST):
-        name = plain(check, 200), subject_key(plain(subject, 500))
-        named.setdefault(name, plain(subject, 500))
-        now[name] = min(outcome, now.get(name, outcome), key=_WORST.index)
-    dark = {plain(check, 200) for check in dark}
-    unknown = {check for (check, _), outcome in now.items() if outcome == "unknown"}
-    held = {(check, subject_key(subject)): (number, outcome, begun, after)
-            for number, check, subject, outcome, begun, after in _OPEN(connection, {"number": row.id})}
-    ends = [{"number": row.id, "found": number, "begun": begun, "ended": audit_id}
-            for name, (number, outcome, begun, after) in held.items()
-            if now.get(name) != outcome and _over(outcome, now.get(name), name[0] in unknown_checks, name[0] in (
-                unknown if after is not None else unknown | dark))]
+    now: dict[Thing, str] = {}
+    named: dict[Thing, str] = {}
+    for check, subject, code, outcome in islice(_each(problems), _MOST):
+        thing = Thing(plain(check, 200), subject_key(plain(subject, 500)), plain(code, 200))
+        named.setdefault(thing, plain(subject, 500))
+        now[thing] = min(outcome, now.get(thing, outcome), key=_WORST.index)
+    held = with_codes(store, connection, row, now, named, {
+        Thing(check, subject_key(subject), code): Held(*rest)
+        for check, subject, code, *rest in _OPEN(connection, {"number": row.id})})
+    ends = [{"number": row.id, "found": each.number, "begun": each.begun, "ended": audit_id}
+            for each in over(held, now, unknown_checks, {plain(check, 200) for check in dark})]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
     begins: list[dict[str, Any]] = []
-    partly = {check for (check, _), (_, outcome, _, _) in held.items() if outcome == "unknown"}
-    for name, outcome in now.items():
-        if name not in held or (held[name][1] != outcome and outcome != "unknown"):
-            heard = None if first else past.check(name[0])
-            if heard is not None and outcome == "unknown" and name[0] in partly:
+    partly = {thing.check for thing, each in held.items() if each.outcome == "unknown"}
+    # What is unknown of these is whether that is still so, which has a since.
+    untold = {thing.of for thing, each in held.items() if each.outcome != "unknown"
+              and now.get(thing, "unknown") == "unknown"}
+    for thing, outcome in now.items():
+        if (thing not in held and thing.of not in untold) if outcome == "unknown" else (
+                thing not in held or held[thing].outcome != outcome):
+            heard = None if first else past.check(thing.check)
+            if heard is not None and outcome == "unknown" and thing.check in partly:
                 heard = next(iter(past))        # which told what else it could not judge, and not this
-            begins.append({"host_id": row.id, "finding_id": held[name][0] if name in held
-                           else store.interned.finding(connection, name[0], named[name]), "from_audit": audit_id,
-                           "outcome": outcome, "until_audit": None, "after_audit": heard.last if heard else None})
+            begins.append({"host_id": row.id, "finding_id": held[thing].number if thing in held
+                           else store.interned.finding(connection, thing.check, named[thing], thing.code),
+                           "from_audit": audit_id, "outcome": outcome, "until_audit": None,
+                           "after_audit": heard.last if heard else None})
     if ends:
         _END(connection, ends)
     again = resume(connection, row, audit_id, {(each["finding_id"], each["outcome"]) for each in begins}) if (
@@ -104,17 +107,9 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
         _BEGIN(connection, begins)
 
 
-def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str]]:
-    return ((problem.check, subject, problem.outcome) for problem in problems for subject in problem.subjects)
-
-
-def _over(held: str, now: str | None, unknown: bool, elsewhere: bool) -> bool:
-    """Whether what was found is not so any more, where now something else is said (None: nothing). What was unknown is
-    so no more where the check has something else in its place that cannot be told (``elsewhere``): another unknown, or,
-    where it could not tell before either, the words in which any other host is told of that."""
-    if now is not None:
-        return held == "unknown" or now != "unknown"
-    return not unknown or (held == "unknown" and elsewhere)
+def _each(problems: Sequence[Problem]) -> Iterator[tuple[str, str, str, str]]:
+    return ((problem.check, subject, problem.found, problem.outcome)
+            for problem in problems for subject in problem.subjects)
 
 
 def receipts(connection: Connection, host_id: int, audit_id: int, changes: Sequence[Change]) -> None:
@@ -166,15 +161,23 @@ def during(audit_id: Any) -> Any:
 
 
 def resolved(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
-             names: Collection[str] | None = None, told: bool = False) -> list[ProblemSince]:
+             names: Collection[str] | None = None, told: bool = False,
+             of: Literal["thing", "subject", "span"] = "thing") -> list[ProblemSince]:
     """``told``: with how each was told the last time. A finding that only went from fail to warn has a span that begins
-    where the other ends: it is not resolved."""
-    next_one = finding_span.alias()
-    goes_on = select(next_one.c.host_id).where(
-        next_one.c.host_id == finding_span.c.host_id, next_one.c.finding_id == finding_span.c.finding_id,
-        next_one.c.from_audit == finding_span.c.until_audit).exists()
+    where the other ends: it is not resolved, and only told as a "span". As of a "subject" what ended is told where the
+    check found nothing else of that."""
     ended = audit_queries.between(finding_span.c.until_audit, after_audit, upto_audit)
-    wanted = _PROBLEM.where(*ended, ~goes_on)
+    wanted = _PROBLEM.where(*ended)
+    next_one, same = finding_span.alias(), finding.alias()
+    if of == "thing":
+        wanted = wanted.where(~select(next_one.c.host_id).where(
+            next_one.c.host_id == finding_span.c.host_id, next_one.c.finding_id == finding_span.c.finding_id,
+            next_one.c.from_audit == finding_span.c.until_audit).exists())
+    elif of == "subject":
+        wanted = wanted.where(~select(next_one.c.host_id).join(same, same.c.id == next_one.c.finding_id).where(
+            next_one.c.host_id == finding_span.c.host_id, same.c.check == finding.c.check,
+            same.c.subject == finding.c.subject, next_one.c.from_audit <= finding_span.c.until_audit,
+            or_(next_one.c.until_audit.is_(None), next_one.c.until_audit > finding_span.c.until_audit)).exists())
     return _of_hosts(store, wanted, names, upto_audit, (after_audit or 0) if told else None)
 
 
@@ -214,18 +217,20 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
         gpus = with_gpus(connection, wanted)
         age = cache(lambda begun, after: audit_queries.since(when, begun, after))
         told = {} if after is None else last_told(store, connection, [Over(*row) for row in connection.execute(
-            wanted.with_only_columns(host.c.id, finding.c.check, finding.c.subject, finding_span.c.outcome,
-                                     finding_span.c.until_audit, maintain_column_froms=True).order_by(None))], after)
+            wanted.with_only_columns(host.c.id, finding.c.check, finding.c.subject, finding.c.code,
+                                     finding_span.c.outcome, finding_span.c.until_audit,
+                                     maintain_column_froms=True).order_by(None))], after)
         ends = {} if after is None else _ends(connection, when, wanted)
         return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
                              once(subject, subject), once(outcome, outcome), age(begun, after), until,
                              after is not None and receipt(ran, number, begun) is not None,
                              (number, found, begun) in gpus and outcome == "warn",
                              gpus.get((number, found, begun), False),
-                             told.get(Over(number, check, subject, outcome, until)) if told else None,
-                             ends.get((number, until)))
-                for number, name, group, check, subject, outcome, begun, after, until, found in connection.execute(
-                    wanted.add_columns(finding_span.c.finding_id), execution_options={"yield_per": _ROWS})]
+                             told.get(Over(number, check, subject, code, outcome, until)) if told else None,
+                             ends.get((number, until)), once(code, code))
+                for number, name, group, check, subject, code, outcome, begun, after, until, found in
+                connection.execute(wanted.add_columns(finding_span.c.finding_id),
+                                   execution_options={"yield_per": _ROWS})]
 
 
 def _ends(connection: Connection, when: dict[int, float], wanted: Select[Any]) -> dict[tuple[int, int | None], Since]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -53,12 +54,12 @@ def of_facts(store: OpenHistory, name: str, facts: Collection[str]) -> dict[str,
     return found
 
 
-def of_findings(store: OpenHistory, name: str, findings: Collection[tuple[str, str, str]]
-                ) -> dict[tuple[str, str, str], LastKnown]:
-    """Of (check, subject, outcome) that is open on the host and cannot be told now."""
-    wanted = {(check, subject_key(subject), outcome): (check, subject, outcome)
-              for check, subject, outcome in findings}
-    over: dict[tuple[str, str, str], int] = {}
+def of_findings(store: OpenHistory, name: str, findings: Collection[tuple[str, str, str, str]]
+                ) -> dict[tuple[str, str, str, str], LastKnown]:
+    """Of (check, subject, code, outcome) that is open on the host and cannot be told now."""
+    wanted = {(check, subject_key(subject), code, outcome): (check, subject, code, outcome)
+              for check, subject, code, outcome in findings}
+    over: dict[tuple[str, str, str, str], int] = {}
     if not wanted:
         return {}
     with store.db.read() as connection:
@@ -70,8 +71,9 @@ def of_findings(store: OpenHistory, name: str, findings: Collection[tuple[str, s
     told = Told()
     for about, words, until in rows:
         problem = told.again(name, texts[about], texts[words])
-        for subject in problem.subjects:
-            key = plain(problem.check, 200), subject_key(plain(subject, 500)), str(problem.outcome)
+        # Without a code it is a finding of a version that kept none.
+        for subject, code in product(problem.subjects, {plain(problem.found, 200), ""}):
+            key = plain(problem.check, 200), subject_key(plain(subject, 500)), code, str(problem.outcome)
             if key in wanted:
                 over[wanted[key]] = max(until, over.get(wanted[key], 0))
     return {each: LastKnown(_last_before(answers, over[each]), over[each]) if each in over else LastKnown(None, None)

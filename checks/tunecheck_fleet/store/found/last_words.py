@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["last_words"]
 
 
-def last_words(store: OpenHistory, wanted: Mapping[str, Collection[tuple[str, str, str]]],
-               audit_id: int) -> dict[tuple[str, str, str], Problem]:
-    """(host, check, key of the subject) -> the finding as it was told last, up to that audit; of what is not kept
-    nothing. ``wanted``: host -> (check, subject, outcome)."""
+def last_words(store: OpenHistory, wanted: Mapping[str, Collection[tuple[str, str, str, str]]],
+               audit_id: int) -> dict[tuple[str, str, str, str], Problem]:
+    """(host, check, key of the subject, code) -> the finding as it was told last, up to that audit; of what is not kept
+    nothing. ``wanted``: host -> (check, subject, code, outcome)."""
     if not wanted:
         return {}
     with store.db.read() as connection:
@@ -29,4 +29,5 @@ def last_words(store: OpenHistory, wanted: Mapping[str, Collection[tuple[str, st
             select(host.c.id, host.c.name).where(host.c.name.in_(part), host.c.first_audit <= audit_id))}
         findings = [Over(number, *each, audit_id) for number, name in named.items() for each in sorted(wanted[name])]
         told = last_told(store, connection, findings, None)
-    return {(named[each.host_id], each.check, subject_key(each.subject)): problem for each, problem in told.items()}
+    return {(named[each.host_id], each.check, subject_key(each.subject), each.code): problem
+            for each, problem in told.items()}

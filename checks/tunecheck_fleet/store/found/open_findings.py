@@ -38,8 +38,8 @@ _Row = tuple[int, str, int, int | None, bool, bool, bool]
 
 
 def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[OpenFinding, ...]]:
-    """Host -> its findings as of that audit, by check and subject; of a name that several machines had, of the one that
-    had it then: what was found on another one ended with that."""
+    """Host -> its findings as of that audit, by check, subject and code; of a name that several machines had, of the
+    one that had it then: what was found on another one ended with that."""
     number = audits.head(store, audit_id).id
     same: dict[tuple[_Row, ...], tuple[_Row, ...]] = {}
     with store.db.read() as connection:
@@ -48,8 +48,8 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
         of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in each_host(connection, number)
                       if host_id not in gone}
         # Afterwards: on PostgreSQL others may have put new ones meanwhile.
-        named = {each: (check, subject) for each, check, subject in connection.execute(
-            select(finding.c.id, finding.c.check, finding.c.subject))}
+        named = {each: (check, subject, code) for each, check, subject, code in connection.execute(
+            select(finding.c.id, finding.c.check, finding.c.subject, finding.c.code))}
         called: dict[int, str] = dict(iter(connection.execute(select(host.c.id, host.c.name))))
         called |= audit_queries.earlier_names(connection, number)
     of_name: dict[str, tuple[_Row, ...]] = {}

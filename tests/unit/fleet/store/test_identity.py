@@ -240,7 +240,7 @@ def test_a_warning_that_went_and_came_with_a_gpu_is_the_one_that_the_host_had(ma
         one(store, seen("a", {back: count}, problems=(problem,) if count == 2 else ()))
     [row] = store.problems_since()
     assert (row.since.seen, row.with_gpus, row.again) == (5, back != "x", back != "x")
-    assert (("topo-relation", "GPU0-GPU1") in began_of({"a": [row]})[1]["a"]) == (back != "x")
+    assert (("topo-relation", "GPU0-GPU1", "") in began_of({"a": [row]})[1]["a"]) == (back != "x")
 
 
 def test_a_list_that_is_cut_short_stands_while_the_number_of_gpus_changes(makes: Makes) -> None:

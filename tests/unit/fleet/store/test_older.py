@@ -22,8 +22,10 @@ from tunecheck_fleet.store.store import Store
 from .stores import Clock, seen
 
 _OLD = Path(__file__).with_name("history-0003.sql")
-_HOSTS = ("SELECT id, key, claimed, name, grp, hardware, first_audit, last_audit, answered_audit, snap_from, status, "
-          "about_id, retired_audit FROM host")
+#: What a version of then knows of the tables that have more columns now.
+_OF_THEN = {"host": "SELECT id, key, claimed, name, grp, hardware, first_audit, last_audit, answered_audit, snap_from, "
+                    "status, about_id, retired_audit FROM host",
+            "finding": 'SELECT id, "check", subject FROM finding'}
 _BASE = {"cpu.smt": True, "gpu.vbios": ["98.02"], "kernel.running": "6.12.1"}
 
 
@@ -43,7 +45,8 @@ def _tables(file: Path) -> tuple[str, set[str], list[str]]:
         # What its next answer is held against (state) is no part of what a host told.
         return made.execute("SELECT version_num FROM tunecheck_version").fetchone()[0], names, [
             *(line for line in made.iterdump() if line.startswith("INSERT") and "tunecheck_version" not in line
-              and not line.startswith('INSERT INTO "host"')), *map(str, made.execute(_HOSTS))]
+              and not line.startswith(tuple(f'INSERT INTO "{table}"' for table in _OF_THEN))),
+            *(str((table, *row)) for table, columns in _OF_THEN.items() for row in made.execute(columns))]
 
 
 def _upgraded_until(file: Path, statement: int) -> bool:

@@ -41,8 +41,8 @@ def test_of_a_name_that_two_machines_had_those_of_the_one_that_had_it_then_are_t
 
 def _same_as_each(store: Store, audit: int | None) -> None:
     rows = [(name, *row) for name, found in sorted(store.open_findings(audit).items()) for row in found]
-    assert rows == [(row.host, row.check, row.subject, row.outcome, row.since, row.ours, row.with_gpus, row.again)
-                    for row in store.problems_since(audit)]
+    assert rows == [(row.host, row.check, row.subject, row.code, row.outcome, row.since, row.ours, row.with_gpus,
+                     row.again) for row in store.problems_since(audit)]
 
 
 def test_equal_problems_of_newest_answers_are_one_and_those_that_name_their_host_its_own(makes: Makes) -> None:
