@@ -31,6 +31,9 @@ _COMMIT = "Make the proven boot the default"
 _DEADLINES = {"timeout_seconds": 240, "confirm_seconds": 250}
 #: A kernel that QEMU emulates with several threads panics once in a while on its own.
 _EMULATORS_OWN = "Oops: int3"
+#: And on a busy machine it stands still: the timer of one emulated processor never comes again, mostly within seconds
+#: of the kernel's start. The box starts from the same copy once more then, at most so often.
+_STANDS_STILL, _MOST = "Possible timer handling issue on cpu=", 2
 _IS_LOADED = re.compile(r"^[0-9a-f]{64} .*(?:linux|vmlinuz|initrd)")
 
 
@@ -98,10 +101,12 @@ def play_cuts(bench: Bench, name: str) -> dict[str, Any]:
     if refused := take(bench):
         return refused
     phase = PHASES[name]
+    bench.stood_still = 0
     seconds = {number: returns(bench, f"{name}-{number}", phase.points[number]) for number in phase.numbers()}
     goes_on(bench)
     return {"outcome": f"{len(seconds)} of {len(seconds)} returned", "seconds": max(seconds.values()),
-            "each": [seconds[number] for number in sorted(seconds)]}
+            "each": [seconds[number] for number in sorted(seconds)],
+            **({"stood_still": bench.stood_still} if bench.stood_still else {})}
 
 
 def take(bench: Bench) -> dict[str, Any] | None:
@@ -115,10 +120,12 @@ def take(bench: Bench) -> dict[str, Any] | None:
 
 def returns(bench: Bench, name: str, point: Point) -> int:
     """Come back from the cut at one point. Returns the seconds until the box was back on what was proven."""
-    bench.box.back_to(name)
-    begun = time.monotonic()
-    until(lambda: "tunecheck.trial=" not in (line := bench.box.line()) and line != "",
-          lambda: f"the box is not back: {bench.box.console()[-1500:]}", seconds=SECONDS)
+    for again in range(_MOST + 1):
+        bench.box.back_to(name)
+        begun = time.monotonic()
+        if _back(bench, again < _MOST):
+            break
+        bench.stood_still += 1
     seconds = round(time.monotonic() - begun)
     photo.drop(bench.box.machine.folder, name)
     bench.may_log_in()
@@ -130,6 +137,20 @@ def returns(bench: Bench, name: str, point: Point) -> int:
         raise MissedError(f"{point}: what the default entry boots has changed: "
                           f"{sorted(set(before.splitlines()) ^ set(after.splitlines()))}")
     return seconds
+
+
+def _back(bench: Bench, once_more: bool) -> bool:
+    """Wait until the box is back. False, where ``once_more``: its emulated kernel stands still."""
+    still = False
+
+    def ended() -> bool:
+        nonlocal still
+        line = bench.box.line()
+        still = once_more and not line and _STANDS_STILL in bench.box.console()
+        return still or (line != "" and "tunecheck.trial=" not in line)
+
+    until(ended, lambda: f"the box is not back: {bench.box.console()[-1500:]}", seconds=SECONDS)
+    return not still
 
 
 def goes_on(bench: Bench) -> None:

@@ -65,7 +65,7 @@ class Bench:
     """A cell's box, and what is known of it. ``first``: its boot files before the first play; ``settled``: those of the
     configuration that it has now, without what a trial leaves that nobody took away. ``proven``: the configurations
     that a boot has proven. ``before_cuts``: what the default entry booted before the play whose cuts are kept as
-    photos, "" where there is none."""
+    photos, "" where there is none. ``stood_still``: how often the emulator stood still behind a cut of this column."""
 
     box: Box
     cell: Cell
@@ -74,6 +74,7 @@ class Bench:
     proven: set[str] = field(default_factory=lambda: {""})
     done: set[str] = field(default_factory=set)
     before_cuts: str = ""
+    stood_still: int = 0
 
     def begin(self) -> None:
         """Note how the box is before the first play, and keep it."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from lab.bench.matrix import _with_needs
-from lab.matrix import columns, page
+from lab.matrix import columns, page, power_cuts
 from lab.matrix.seen import Bench, MissedError, configuration, sentence
 
 GOOD = {"outcome": "returned", "seconds": 210, "missed": "", "at": "2026-11-27T08:00:00Z"}
@@ -73,6 +74,44 @@ def test_a_column_that_fails_in_any_way_missed_its_promise(
     assert found == {"outcome": "missed", "missed": said} and not bench.done
 
 
+class _Stalls:
+    """A box whose emulated kernel stands still the first so many times that it starts from a copy."""
+
+    def __init__(self, times: int) -> None:
+        self.starts, self._times = 0, times
+        self.machine = SimpleNamespace(folder=None)
+
+    def back_to(self, name: str) -> None:
+        self.starts += 1
+
+    def line(self) -> str:
+        return "ro quiet" if self.starts > self._times else ""
+
+    def console(self) -> str:
+        return "" if self.starts > self._times else "rcu: Possible timer handling issue on cpu=1 timer-softirq=4"
+
+
+@pytest.mark.parametrize(("times", "starts"), [(0, 1), (1, 2), (2, 3)])
+def test_a_box_whose_emulator_stands_still_starts_from_the_same_copy_again(
+    monkeypatch: pytest.MonkeyPatch, times: int, starts: int,
+) -> None:  # fmt: skip
+    dropped: list[int] = []
+    box = _Stalls(times)
+    bench = Bench(box, cell=None)  # type: ignore[arg-type]
+    monkeypatch.setattr(power_cuts.photo, "drop", lambda folder, name: dropped.append(box.starts))
+    for name in ("may_log_in", "default"):
+        monkeypatch.setattr(bench, name, lambda: "")
+    power_cuts.returns(bench, "power-cut-staging-0", power_cuts.Point("Install tunecheck", 6))
+    assert (box.starts, dropped, bench.stood_still) == (starts, [starts], times)
+
+
+def test_a_box_that_stands_still_each_time_is_not_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(_Stalls(9), cell=None)  # type: ignore[arg-type]
+    monkeypatch.setattr(power_cuts, "SECONDS", 0.3)
+    with pytest.raises(AssertionError, match="the box is not back"):
+        power_cuts.returns(bench, "power-cut-staging-0", power_cuts.Point("Install tunecheck", 6))
+
+
 def test_what_looks_at_another_column_brings_it_along_in_order() -> None:
     assert _with_needs(["rollback", "panic"]) == ["good-trial", "panic", "rollback"]
     assert _with_needs(["panic"]) == ["panic"]
@@ -89,4 +128,7 @@ def test_the_table_says_what_was_seen_missed_and_not_run() -> None:
     assert "| sshd dead | **missed** | not run |" in rows
     assert page.missed(document) == [("uefi-grub", "sshd-dead", "no")]
     text = page.tables(document)
+    assert "stood still" not in text
+    document["cells"]["uefi-grub"]["panic"] = {**GOOD, "stood_still": 1}     # type: ignore[index]
+    assert "stood still" in page.tables(document) and "- `uefi-grub`, kernel panic: 1" in page.tables(document)
     assert '- `bios-lvm`: "not possible here"' in text and "`bios-grub`" in text.splitlines()[-1]
