@@ -284,12 +284,13 @@ class CallbackModule(CallbackBase):
         if only:
             wrong = f"; no task has {', '.join(self._mistyped)}" if self._mistyped else ""
             lines.append(f"  only what has these tags: {', '.join(only)}{wrong}")
+        # Without a count in the specification a box with no GPU at all is short, too.
+        short = gpus is not None and (not gpus and wanted != 0 or wanted is not None and len(gpus) < wanted)
         if gpus is not None:
-            short = wanted is not None and len(gpus) < wanted
             lines.append(f"  GPUs: {len(gpus)}{f' of {wanted}' if wanted is not None else ''} found"
                          + (f": {' '.join(gpus[:8])}" if gpus else "")
                          + ("; the run would fail at its proof: look at slots and power, or correct "
-                            "box_spec.accelerators" if short or (not gpus and wanted != 0) else ""))
+                            "box_spec.accelerators" if short else ""))
         lines.append(f"  would change: {'; '.join(box.changed) or ('not known' if box.refused else 'nothing')}")
         if box.locked != "none" and not box.refused:
             lines.append(f"  kernel lockdown: {box.locked}; no PCI register is written, the command line alone keeps "
@@ -310,6 +311,7 @@ class CallbackModule(CallbackBase):
         lines.append("  undo it later: " + f"{_UNDO}{given} -l {name}".replace(" ", _NO_BREAK))
         lines += guesses
         lines.append("  next: " + ("mend what is refused, then run this again" if box.refused else
+                                   "mend the number of GPUs as said above, then run this again" if short else
                                    "the same command without --check"))
         return lines
 

@@ -95,7 +95,7 @@ def test_reports_of_two_boxes_are_refused(edit: tuple[str, str], words: str, tmp
     (tmp_path / "x.txt").write_text(smi_texts.TEXT + other)
     with refused(Damage.CONTRADICTS, str(tmp_path / "x.txt")) as told:
         load_import(str(tmp_path / "x.txt"))
-    assert re.search(words, str(told.value).partition("boots: ")[2])
+    assert re.search(words, str(told.value).partition("moments: ")[2])
 
 
 def _gpu(*texts: str) -> dict[str, dict[str, object]]:

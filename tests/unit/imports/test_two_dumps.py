@@ -116,3 +116,32 @@ def test_a_text_that_shows_it_worse_than_bytes_counts(edit: tuple[str, str], tmp
         found[name] = _told(tmp_path / name)
     assert found["one"] == found["other"] != found["good"]
     assert len(found["one"]) >= len(found["good"])
+
+
+def _without(text: str, bdf: str) -> str:
+    return "\n\n".join(block for block in text.split("\n\n") if not block.startswith(bdf))
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+@pytest.mark.parametrize("one_file", [False, True])
+def test_a_board_that_one_of_two_whole_lists_lacks_is_not_kept(
+    tmp_path: Path, later_first: bool, one_file: bool,
+) -> None:  # fmt: skip
+    """To keep the board would hide that it was lost in between: the newer list has to be given alone."""
+    texts = [_TEXT, _without(_TEXT, "04:00.0")][::-1 if later_first else 1]
+    if one_file:
+        (tmp_path / "all.txt").write_text("".join(f"$ sudo lspci -nnvvv\n{each}\n" for each in texts))
+    else:
+        for number, each in enumerate(texts):
+            (tmp_path / f"{number}.txt").write_text(each)
+    with refused(Damage.CONTRADICTS, "0000:04:00.0"):
+        load_import(str(tmp_path))
+
+
+def test_a_list_of_some_devices_lacks_no_board(tmp_path: Path) -> None:
+    """lspci -d 10de: shows no port, and lspci -s two addresses."""
+    blocks = _TEXT.split("\n\n")
+    for number, some in enumerate((["03:00.0", "05:00.0"], ["00:00.0", "02:01.0"])):
+        (tmp_path / f"{number}.txt").write_text("\n\n".join(each for each in blocks if each[:7] in some) + "\n")
+    (tmp_path / "whole.txt").write_text(_TEXT)
+    assert len(gather(load_import(str(tmp_path)), None, True).topology.accelerators.value or ()) == 3

@@ -11,7 +11,7 @@ from ...parsers.pci.lspci import LspciDevice, parse_lspci
 from ...parsers.text.bounds import MOST_PCI
 from ...parsers.text.damage import Damage
 from .pci import FULL, BusTree, config, gaps, has_no_link
-from .pci_merge import merge
+from .pci_merge import gone, merge
 
 if TYPE_CHECKING:
     from .texts import Texts
@@ -24,8 +24,11 @@ _PCI = "/sys/bus/pci/devices"
 def gathered(texts: Iterable[str], devices: dict[str, LspciDevice]) -> str | None:
     """Add the devices of every text to ``devices``. Return a sentence where two texts contradict each other, else None.
     UsageError where there are more than a machine has."""
+    given: list[dict[str, LspciDevice]] = []
     for text in texts:
-        problem = merge(devices, parse_lspci(text))
+        found = list(parse_lspci(text))
+        given.append({device.bdf: device for device in found})
+        problem = merge(devices, found) or gone(given)
         if problem:
             return problem
         if len(devices) > MOST_PCI:

@@ -166,8 +166,8 @@ def load_import(path: str) -> ImportedHost:
     if not problem and (problem := synthesise(texts)):
         problem += hosts.by_file(origins)
     if problem:
-        raise UsageError(f"{path}: holds the texts of two machines or boots: {problem}; keep those of one machine",
-                         Damage.CONTRADICTS)
+        raise UsageError(f"{path}: holds texts of two machines, boots or moments: {problem}; keep the newest of one "
+                         "machine", Damage.CONTRADICTS)
     holes.update(dict.fromkeys(texts.set_aside))
     holes.update(dict.fromkeys(f"{origin} also holds {better}" for origin, better in [*advice][:5]))
     used = {origin for files in origins.values() for origin in files}

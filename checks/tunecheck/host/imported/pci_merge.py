@@ -3,7 +3,7 @@ one. Texts that contradict each other in what stays are of two machines or boots
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...parsers.pci.acs import acs
@@ -12,7 +12,9 @@ from ...parsers.pci.lspci_raw import complete_from_bytes
 from ...parsers.pci.pcie_cap import generation
 from ...parsers.pci.worse_registers import codes_of, moved, with_codes, worse
 
-__all__ = ["merge"]
+__all__ = ["gone", "merge"]
+
+_HOST_BRIDGE, _ACCELERATORS = "0600", ("0300", "0302", "1200")
 
 
 def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | None:
@@ -60,6 +62,29 @@ def merge(known: dict[str, LspciDevice], found: Iterable[LspciDevice]) -> str | 
         best.raw = with_codes(max(best.raw, rest.raw, key=len), best.codes, generation(best.speed or ""), best.width)
         known[device.bdf] = best
     return None
+
+
+def gone(given: Sequence[Mapping[str, LspciDevice]]) -> str | None:
+    """Return a sentence where one of these texts of lspci has an accelerator and another, which is a whole list there,
+    has none in its place: to keep it would hide that it was lost."""
+    boards = {bdf for each in given for bdf, device in each.items() if device.class_code in _ACCELERATORS}
+    for bdf in sorted(boards):
+        for each in given:
+            if bdf not in each and _looked(each, bdf):
+                return (f"{bdf} is in one text of lspci, and another shows the port above it and what follows, "
+                        f"but not {bdf}")
+    return None
+
+
+def _looked(text: Mapping[str, LspciDevice], bdf: str) -> bool:
+    """Whether a text that does not have the device is a whole list there: with host bridges, the port above the device,
+    and what follows it."""
+    bus = int(bdf.split(":")[1], 16)
+    return (any(device.class_code == _HOST_BRIDGE for device in text.values())
+            and any(device.buses is not None and device.buses[0] == bus and name.split(":")[0] == bdf.split(":")[0]
+                    for name, device in text.items())
+            and any(name > bdf for name in text) and not any(name.rpartition(".")[0] == bdf.rpartition(".")[0]
+                                                            for name in text))
 
 
 def _known(*values: Any) -> list[Any]:
