@@ -46,7 +46,9 @@ def verdict_line(report: FleetReport) -> str:
     silent = max(report.audit.asked, len(report.hosts)) - report.answered
     partial = report.count("partial")
     gaps = [f"{silent} did not answer"] * bool(silent) + [f"{partial} answered in part"] * bool(partial)
-    tail = f"; {' and '.join(gaps)}" if gaps else ""
+    # No verdict is no good one: a group that does not agree is named, whatever else there is.
+    undecided = f"; {plural(len(report.splits), 'split')} without a verdict" if report.splits else ""
+    tail = f"{undecided}; {' and '.join(gaps)}" if gaps else undecided
     of = f" of {report.fact}" if report.fact else ""
     over = f", over all audits since #{report.previous.id}" if report.over_audits and report.previous else ""
     if not report.answered:
@@ -56,9 +58,7 @@ def verdict_line(report: FleetReport) -> str:
         # A check asks less of such a host: the specification may name a number, and every host only has one.
         bare = sum(not row.specified for row in report.hosts if row.status in ("ok", "partial"))
         by = f"; {bare} judged without a specification" if report.fact in BY_ID and bare else ""
-        # No verdict is no good one: a group that does not agree is named.
-        undecided = f"; {plural(len(report.splits), 'split')} without a verdict" if report.splits else ""
-        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{over}{by}{undecided}{tail}"
+        return f"CLEAN: no drift{of} on the {plural(report.answered, 'host')} that answered{over}{by}{tail}"
     hosts, blind = drifted(report), len(counted) - len(told)
     if not told:
         on = f"on {plural(len(unjudged(report)), 'host')}"

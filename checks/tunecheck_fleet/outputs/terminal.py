@@ -113,10 +113,10 @@ def _page(report: FleetReport, findings: Sequence[Entry], style: Style, verbose:
     # In a pipe a line is a cause, or what is said of the whole.
     step, commands = next_step(findings, report, verbose, tight or one_step)
     lines += entry("NEXT", [step], style, commands=commands) if style.width and step else []
-    lines += ["", *entry("", [verdict_line(report)], style)]
-    if style.colour:
-        lines[-1] = marked(lines[-1], verdict_word(report))
-    return lines
+    last = entry("", [verdict_line(report)], style)
+    if style.colour:    # it may be of several lines, of which the first has the word
+        last[0] = marked(last[0], verdict_word(report))
+    return [*lines, "", *last]
 
 
 def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, tight: bool) -> list[list[str]]:

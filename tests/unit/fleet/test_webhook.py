@@ -40,8 +40,8 @@ def test_an_event_holds_what_is_new_and_resolved(server: HookServer) -> None:
     assert [each["fact"] for each in body["new"]] == ["kernel.cmdline.iommu", "gpu.pcie_width", "kernel.release"]
     assert [each["fact"] for each in body["resolved"]] == ["cpu.governor"]
     lines = body["text"].splitlines()
-    assert lines[0] == ("tunecheck audit #365, prod.yml: DRIFT: 4 causes on 4 hosts; 2 did not answer and 1 answered "
-                        "in part")
+    assert lines[0] == ("tunecheck audit #365, prod.yml: DRIFT: 4 causes on 4 hosts; 1 split without a verdict; 2 did "
+                        "not answer and 1 answered in part")
     assert lines[1] == "NEW HIGH h100-a kernel.cmdline.iommu: pt -> (absent) on gpu001..gpu003 (3)"
     assert lines[-2].startswith("RESOLVED h100-a cpu.governor") and lines[-1] == "https://ci/fleet.html"
 
