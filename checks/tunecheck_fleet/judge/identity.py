@@ -102,9 +102,10 @@ def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
 
 
 def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
-    """Names that exchanged their machines: who looks for the one finds the other."""
+    """Names that exchanged their machines: who looks for the one finds the other. An event has the name that its host
+    has now: one that was called so before has its name back, and exchanged it with nobody."""
     renamed = {(event.host, event.other, event.audit): event for event in (*view.past, *view.events)
-               if event.kind == "renamed"}
+               if event.kind == "renamed" and event.other != event.host}
     # Both since the audit that heard either last under its name of before.
     return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
                 since=max((event.since, renamed[other, host, audit].since), key=_last_answered),

@@ -114,6 +114,9 @@ def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collectio
             vote = vote_of.get((move.group, hardware.get(host, ""), fact))
             state = view.differing.get((host, fact))
             state = state if state is not None and view.was_open(state) and move.since.seen > state.told else None
+            # Who did what the others had done while it was silent has put nothing right: nothing was found on it.
+            if state is None and view.followed:
+                continue
             if vote is None or not (vote.share > SPLIT if state else vote.share >= options.share) or vote.moved \
                     or canon(move.value) != (canon(vote.value) if state else vote.before) \
                     or (host, fact) in not_of or fact in not_facts \
