@@ -285,7 +285,7 @@ class CallbackModule(CallbackBase):
             wrong = f"; no task has {', '.join(self._mistyped)}" if self._mistyped else ""
             lines.append(f"  only what has these tags: {', '.join(only)}{wrong}")
         # Without a count in the specification a box with no GPU at all is short, too.
-        short = gpus is not None and (not gpus and wanted != 0 or wanted is not None and len(gpus) < wanted)
+        short = gpus is not None and ((not gpus and wanted != 0) or (wanted is not None and len(gpus) < wanted))
         if gpus is not None:
             lines.append(f"  GPUs: {len(gpus)}{f' of {wanted}' if wanted is not None else ''} found"
                          + (f": {' '.join(gpus[:8])}" if gpus else "")

@@ -48,19 +48,18 @@ def test_a_change_that_is_approved_is_shown_as_that(tmp_path: Path, nights: int)
 
 
 def test_what_a_check_asks_for_is_told_to_stay_open(tmp_path: Path) -> None:
-    """The board's counter and the check that fails for it are one entry, of which only the value can be approved."""
-    board = Problem("gpu-ecc", "GPU4", "fail", "a memory row could not be remapped", code="remap-failed")
+    """Another kernel and the check that fails in it are one entry, of which only the kernel can be approved."""
+    redirects = Problem("acs-redirect", "0000:02:00.0", "fail", "redirects peer traffic", code="redirects")
     with open_store(str(tmp_path / "fleet.db"), catalogue=1) as store:
         for broken in (False, True):
             head = store.begin("folder", [("b1", "rack2")])
             store.put(head.id, Seen(
-                "b1", "rack2", "ok", hardware="hw", tunecheck="0.1.0", document=b"{}", outcomes={"gpu": "pass"},
-                known={"gpu.remap_failed": {"false": 7, "true": 1} if broken else {"false": 8}},
-                problems=(board,) if broken else ()))
+                "b1", "rack2", "ok", hardware="hw", tunecheck="0.1.0", document=b"{}", outcomes={"acs": "pass"},
+                known={"kernel.running": "6.14.0" if broken else "6.12.1"}, problems=(redirects,) if broken else ()))
             store.finish(head.id)
         [entry] = entries(report(store).causes)
         said = not_approved(entry)
-        left = next(each for each in entry.more if each.fact == "gpu-ecc")
-        assert entry.lead.fact == "gpu.remap_failed" and "gpu-ecc GPU4" in said and left.id in said
+        left = next(each for each in entry.more if each.fact == "acs-redirect")
+        assert entry.lead.fact == "kernel.running" and "acs-redirect" in said and left.id in said
         decide(store, report(store), "approve", [entry.lead.id], author="ann")
         assert [each.id for each in report(store).open if each.counts] == [left.id]
