@@ -26,7 +26,7 @@ def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool, kn
         answered = status in ("ok", "partial")
         parts = [named_hosts([row.host for row in rows], verbose), reason,
                  _missing(rows) if answered else _last(rows)]
-        if verbose and answered:
+        if verbose and answered and style.width:    # in a pipe all of it would be one line
             parts[1:] = [*_reasons(rows)] or [reason]
         if status == "ok" and style.width and not verbose:
             parts = [f"{parts[0]}; {_missing(rows)}", reason]
