@@ -190,7 +190,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
             found = [store.end_decision(ended)]
         else:
             from ..decisions.by_id import decide, shown_in
-            from ..outputs.entry_words import not_approved, rest_of
+            from ..outputs.decision_words import not_approved, rest_of
 
             now = shown_in(store, findings, audit_id)
             said = decide(store, now, what, findings, author=author or me(), owner=owner, link=link, note=note)
@@ -225,7 +225,7 @@ def _decision(decision: Decision, covered: Sequence[str] = (), rest: str = "", o
     out; ``over``: that nothing of it is open."""
     from tunecheck.report.style import safe
 
-    from ..outputs.entry_words import also
+    from ..outputs.decision_words import also
     from ..outputs.text import clock
 
     verb = "approved" if decision.kind == "approve" else "acknowledged"

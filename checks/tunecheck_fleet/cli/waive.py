@@ -82,7 +82,7 @@ def _meant(store: Store, fact: str | None, host: str | None,
     from tunecheck.errors import Misuse, UsageError
 
     from ..decisions.by_id import finding_of, shown_in
-    from ..outputs.entry_words import rest_of
+    from ..outputs.decision_words import rest_of
 
     if group is not None:
         raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact", Misuse.DOES_NOT_BELONG)
@@ -159,7 +159,7 @@ def _line(waiver: Waiver, covered: Covered | None, new: bool) -> str:
     from tunecheck.report.style import safe
 
     from ..judge.said.waivers import judged_by
-    from ..outputs.entry_words import also
+    from ..outputs.decision_words import also
     from ..outputs.text import FOR_GOOD
 
     where = " ".join(part for part in (f"group {waiver.group}" if waiver.group else "",

@@ -11,6 +11,7 @@ from tunecheck.util.host_names import fold
 from ..entries import Entry
 from ..fleet_report import Cause
 from . import entry_words as words
+from .decision_words import besides
 from .lines import CUT, INDENT, cut, marked
 from .text import kind
 
@@ -73,7 +74,7 @@ def _known(cause: Cause) -> list[str]:
 
 
 def _decided(finding: Entry, now: float) -> list[str]:
-    return [*words.remarks(finding.lead, now), *filter(None, [words.besides(finding, 0)])]
+    return [*words.remarks(finding.lead, now), *filter(None, [besides(finding, 0)])]
 
 
 def _age(cause: Cause, now: float, short: bool) -> str:

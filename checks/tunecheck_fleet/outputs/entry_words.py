@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tunecheck.util.host_names import fold
 from tunecheck.util.text import some
@@ -16,16 +16,14 @@ from ..own_command import own_command
 from .fix_words import placed
 from .text import ago, change, clock, in_words, interval, kind, titled
 
-__all__ = ["FEW", "NAMES", "acknowledgement", "age", "also", "approving", "below", "besides", "expected", "fix",
-           "judgement", "lead", "more", "named_hosts", "needs", "other_checks", "over", "part_of", "plural", "remarks",
-           "rest_of", "says", "severity", "silence", "title", "wave"]
+__all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "fix", "judgement", "lead",
+           "more", "named_hosts", "needs", "other_checks", "over", "part_of", "plural", "remarks", "says", "severity",
+           "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
 #: Characters of host names in one entry without -v, and what a terminal shows in one line without it.
 NAMES, FEW = 120, 3
-#: What a cause is by somebody's decision.
-_DECIDED = ("acknowledged", "approved", "waived")
 #: What a fix begins with where no host of a cause answered.
 _STILL = "if it is still so when it answers"
 #: Characters of somebody's own words in one line.
@@ -180,20 +178,6 @@ def more(finding: Entry, listed: bool = False) -> str:
     return f"{count}{names}{'' if few else ' (-v lists them)'}"
 
 
-def besides(finding: Entry, most: int) -> str:
-    """What somebody's decision about it covers, too, in the words of waive, approve and acknowledge; of more than
-    ``most`` only how many. "" where it covers the cause that leads alone."""
-    word = kind(finding.lead)
-    covered = [*dict.fromkeys(titled(each) for each in finding.more if kind(each) == word)] * (word in _DECIDED)
-    return f"covers also {plural(len(covered), 'finding')}" if len(covered) > most else also(covered)
-
-
-def also(names: Iterable[str]) -> str:
-    """"covers also gpu.count, gpu.serials"; "" of none."""
-    found = ", ".join(dict.fromkeys(names))
-    return f"covers also {found}" if found else ""
-
-
 def below(finding: Entry, room: int) -> str:
     """Of an entry that has few lines, how many failures stand below the one that leads, and of which checks, as far as
     there is room: the count alone is always there."""
@@ -230,23 +214,6 @@ def part_of(finding: Entry) -> str:
 
 def _whole(entry: Entry) -> str:
     return f"{entry.lead.id}{' ' * bool(entry.lead.id)}({happened(entry)})"
-
-
-def rest_of(finding: Entry) -> str:
-    """What a decision about a part of an entry leaves out; "" of a whole one."""
-    whole = finding.part_of
-    if whole is None:
-        return ""
-    return (f"only this part of {whole.lead.id} ({title(whole)}); its {plural(len(whole.more), 'other finding')} "
-            f"{'is' if len(whole.more) == 1 else 'are'} not covered")
-
-
-def not_approved(finding: Entry) -> str:
-    """What stays open of an entry whose values are approved: what its checks ask for; "" where that is nothing."""
-    left = [each for each in finding.more if each.outcome and each.counts]
-    names = some([*dict.fromkeys(f"{titled(each)} ({each.id})" for each in left)], FEW, ", ")
-    return f"{names} {'stays' if len(left) == 1 else 'stay'} open: what a check asks for cannot be approved" \
-        if left else ""
 
 
 def needs(finding: Entry) -> str:

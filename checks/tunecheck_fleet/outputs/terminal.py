@@ -17,6 +17,7 @@ from ..whole_causes import shown
 from . import entry_words as words
 from .brief import brief, briefs
 from .counts import summary, verdict_line, verdict_word
+from .decision_words import besides
 from .incomplete import incomplete
 from .lines import INDENT, cut, entry, marked, short
 from .next_step import next_step
@@ -237,7 +238,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
         parts.append(told)
     if cause.text and cause.text not in first and cause.text not in told and word != "resolved":
         parts.append(cause.text)
-    if decided := "" if verbose else words.besides(finding, words.FEW):
+    if decided := "" if verbose else besides(finding, words.FEW):
         parts.append(decided + " (-v lists them)" * (len(finding.more) > words.FEW))
     elif finding.more:
         parts.append(words.more(finding, verbose))

@@ -13,8 +13,8 @@ from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.judge import report
 from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.outputs.decision_words import not_approved
 from tunecheck_fleet.outputs.document import document
-from tunecheck_fleet.outputs.entry_words import not_approved
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.store import Store, open_store

@@ -7,21 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.fleet.letters import night
 from tests.unit.fleet.same_answers import answers_alike
 from tests.unit.fleet.store.stores import Clock
 
 from tunecheck.report.style import Style
 from tunecheck_fleet.entries import entries
-from tunecheck_fleet.fleet_report import FleetReport
-from tunecheck_fleet.judge import JudgeOptions, report
-from tunecheck_fleet.model import Seen
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.junit import junit
 from tunecheck_fleet.outputs.next_step import next_step
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.store import Store, open_store
 
-_FACT = "kernel.cmdline.mitigations"
 _STILL, _BACK = "if it is still so when it answers", "to put it back"
 
 
@@ -31,30 +28,14 @@ def _store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def _night(store: Store, values: str, unknown: str = "") -> FleetReport:
-    """A letter for each host: "a", "b", absent ("-") or silent (" ")."""
-    assert isinstance(store.clock, Clock)
-    store.clock.hours(24)
-    started = store.begin("inventory", [(f"n{number}", "g") for number in range(len(values))])
-    for number, value in enumerate(values):
-        if value == " ":
-            store.put(started.id, Seen(f"n{number}", "g", "unreachable", "no route to host"))
-            continue
-        known = {} if value == "-" else {_FACT: value}
-        store.put(started.id, Seen(f"n{number}", "g", "ok", key=f"key {number}", hardware="hw", document=b"{}",
-                                   known={"sysctl.x": "1", **known}, tunecheck="0.1.0"))
-    store.finish(started.id)
-    return report(store, None, JudgeOptions(now=store.clock()))
-
-
 @pytest.mark.parametrize(("seen", "silent"), [
     ("baaaa", " aaaa"), ("baaaaaa", " aaaaaa"), ("-aaaaaa", " aaaaaa"), ("b------", " ------"),
     ("baaaaaa", "  aaaaa"), ("baaaaaa", " aaa   ")])
 def test_it_stays_under_its_id_until_the_host_answers(store: Store, seen: str, silent: str) -> None:
-    (first,) = _night(store, seen).causes
+    (first,) = night(store, seen).causes
     assert first.authority == "majority" and first.hosts == ("n0",) and not first.silent
     for _ in range(2):
-        found = _night(store, silent)
+        found = night(store, silent)
         (still,) = found.causes
         assert (still.id, still.hosts, still.state, still.silent) == (first.id, ("n0",), "known", True)
         assert (still.before, still.value, still.expected) == (first.before, first.value, first.expected)
@@ -66,18 +47,18 @@ def test_it_stays_under_its_id_until_the_host_answers(store: Store, seen: str, s
             assert "(last heard in #1" in flat
             assert flat.count(_BACK) == flat.count(f"{_STILL}, {_BACK}")
     mended = seen.replace(seen[0], seen[1], 1)
-    assert not [each for each in _night(store, mended).causes if each.counts]
+    assert not [each for each in night(store, mended).causes if each.counts]
 
 
 def test_it_is_no_finding_of_a_silent_host_that_the_others_moved_on(store: Store) -> None:
-    _night(store, "aaaaaaa")
+    night(store, "aaaaaaa")
     for _ in range(2):
-        assert "n0" not in {host for each in _night(store, " bbbbbb").causes for host in each.hosts}
+        assert "n0" not in {host for each in night(store, " bbbbbb").causes for host in each.hosts}
 
 
 def test_a_silent_host_is_not_the_next_step_before_one_that_was_seen(store: Store) -> None:
-    _night(store, "baaaaaaaaaaa")
-    found = _night(store, " caaaaaaaaaa")
+    night(store, "baaaaaaaaaaa")
+    found = night(store, " caaaaaaaaaa")
     assert {host for each in found.causes for host in each.hosts} == {"n0", "n1"}
     reach, _, then = next_step(entries(found.causes), found, False)[0].partition("; then: ")
     assert reach.startswith("first n0 (unreachable)") and "n1" in then and "n0" not in then
