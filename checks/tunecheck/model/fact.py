@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from ..util.at_first_use import dataclass
 from .absence import Absence, Reason
 
-__all__ = ["Absence", "Fact", "Reason", "absent", "absent_as", "known", "not_understood", "parsed"]
+__all__ = ["Absence", "Fact", "Reason", "absent", "absent_as", "in_the_way", "known", "not_understood", "parsed"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -74,6 +74,13 @@ def absent_as(fact: Fact[Any]) -> Fact[T]:
 def not_understood(source: str, what: object) -> Fact[T]:
     """Return an absent fact: there is something, and it is not what it should be. ``what`` is an error or a text."""
     return Fact(None, source, Reason(Absence.NOT_UNDERSTOOD, f"not understood: {what}"))
+
+
+def in_the_way(*facts: Fact[Any]) -> Fact[Any] | None:
+    """Return the fact without a value that keeps a question open, None where all are known: the first, but one that
+    only the machine itself tells comes before the others. Where that is lacking, no other output helps."""
+    unread = [fact for fact in facts if fact.reason is not None]
+    return next((fact for fact in unread if fact.absence is Absence.ONLY_ON_HOST), unread[0] if unread else None)
 
 
 def parsed(fact: Fact[U], parse: Callable[[U], T]) -> Fact[T]:

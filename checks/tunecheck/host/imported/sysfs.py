@@ -128,6 +128,9 @@ def _from_log(texts: Texts) -> None:
         if line is not None:
             texts.reads.setdefault("/proc/cmdline", line.encode())
         _silence(texts, log)
+    elif log:
+        texts.errors.setdefault("read /proc/sys/kernel/osrelease", Absence.LOG_TOO_SHORT.because(
+            "the kernel log does not begin at the boot, where it names the release"))
 
 
 def _silence(texts: Texts, log: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.fact import Absence
+from ...model.fact import Absence, in_the_way
 from ...model.finding import Finding, Remedy
 from ...parsers.kernel.cmdline import missing, words
 from ...parsers.kernel.kernel_params import VALUES, name_of
@@ -30,13 +30,13 @@ _ID = CHECK.id
 def judge(case: Case) -> Iterator[Finding]:
     running, generated = case.host.kernel.cmdline, case.host.boot.generated
     subject, evidence, same = "kernel command line", (running.source, generated.source), True
-    if running.value is None or generated.value is None:
-        unread = running if running.value is None else generated
+    if (unread := in_the_way(running, generated)) is not None:
         no_loader = unread.absence is Absence.NO_BOOT_LOADER
         code, outcome = ("no-boot-loader", "skip") if no_loader else (UNREAD, "unknown")
         yield Finding(_ID, code, subject, outcome, "generated", "whether the next boot has the same parameters cannot "
                       f"be told: {unread.why()}", evidence=evidence, absence=unread.absence)
         return
+    assert running.value is not None and generated.value is not None
     differing = [*_tuning(running.value, generated.value), *_tuning(generated.value, running.value)]
     if case.open_trial and differing:
         named = some(differing, 8, ", ")

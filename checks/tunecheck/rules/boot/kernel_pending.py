@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.fact import Absence
+from ...model.fact import Absence, in_the_way
 from ...model.finding import AS_ROOT, Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..codes import UNREAD
@@ -25,8 +25,7 @@ _ID = CHECK.id
 
 def judge(case: Case) -> Iterator[Finding]:
     running, default = case.host.kernel.release, case.host.boot.release
-    if running.value is None or default.value is None:
-        unread = running if running.value is None else default
+    if (unread := in_the_way(running, default)) is not None:
         no_loader = unread.absence is Absence.NO_BOOT_LOADER
         code, outcome = ("no-boot-loader", "skip") if no_loader else (UNREAD, "unknown")
         root = AS_ROOT if unread.absence is Absence.NO_PERMISSION else None
@@ -34,6 +33,7 @@ def judge(case: Case) -> Iterator[Finding]:
                       f"starts cannot be told: {unread.why()}", "?", running.value or "", (unread.source,), root,
                       absence=unread.absence)
         return
+    assert running.value is not None and default.value is not None
     remedy = None
     if default.value == running.value:
         code, outcome, text = "ok", "pass", f"the next boot starts the running kernel {running.value}"

@@ -14,7 +14,7 @@ from ..context import Case
 from ..errors import from_log
 from ..remedies import boot_remedies
 from ..remedies.acs_remedies import boot_fix
-from ..remedies.iommu_remedies import WIDE, no_remapping, switched_off
+from ..remedies.iommu_remedies import ON_IN_BIOS, WIDE, iommu_table, no_remapping, switched_off
 
 CHECK = Check(
     "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,
@@ -28,7 +28,7 @@ CODES = {
     "offline": "CPUs are offline.",
 }
 _ID = CHECK.id
-_X2APIC = Remedy("look for x2APIC in the BIOS", (), True, Place.FIRMWARE)
+_X2APIC = "look for x2APIC in the BIOS"
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -39,12 +39,10 @@ def judge(case: Case) -> Iterator[Finding]:
     code, evidence, remedy, outcome = "ok", (box.present.source, box.online.source), None, "pass"
     capped = [word for word in case.host.kernel.cmdline.value or () if word.startswith(("maxcpus=", "nosmp"))]
     if broken:
-        off = " ".join(switched_off(case) or ())
-        cause = (f"; {off or 'the firmware'} starts no interrupt remapping, so the kernel has only 8-bit APIC ids"
-                 if log and log.boot.x2apic_refused else "")
-        code, outcome = "no-interrupt-remapping" if cause else "invalid-apic-id", "warn"
-        text = f"CPU {show(broken)} did not come up (invalid APIC id){cause}"
-        remedy = boot_fix(case) if off else _X2APIC
+        refused = log is not None and log.boot.x2apic_refused
+        code, outcome = "no-interrupt-remapping" if refused else "invalid-apic-id", "warn"
+        text = f"CPU {show(broken)} did not come up (invalid APIC id){_cause(case) if refused else ''}"
+        remedy = _wide_ids(case, refused)
     elif unread:
         code, outcome, text = UNREAD, "unknown", f"which CPUs are online cannot be told: {unread.why()}"
     elif present == online and not from_log.is_complete(case):
@@ -71,6 +69,34 @@ def judge(case: Case) -> Iterator[Finding]:
     wanted = show(present | broken) if present else "every CPU online"
     yield Finding(_ID, code, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy,
                   unread.absence if unread and outcome == "unknown" else None)
+
+
+def _cause(case: Case) -> str:
+    """Return why the kernel says that it has no interrupt remapping for wide APIC ids."""
+    words, table = no_remapping(case), iommu_table(case)
+    if table == "":
+        return ("; the firmware describes no IOMMU (no table IVRS or DMAR), so there is no interrupt remapping and the "
+                "kernel has only 8-bit APIC ids")
+    by = " ".join(words) or "the kernel"
+    return f"; {by} starts no interrupt remapping, so {'the kernel' if words else 'it'} has only 8-bit APIC ids"
+
+
+def _wide_ids(case: Case, refused: bool) -> Remedy:
+    """Return how the kernel gets APIC ids of more than 8 bits. ``refused``: its log says that it has no interrupt
+    remapping for them. That needs an IOMMU first (arch/x86/kernel/apic/apic.c try_to_enable_x2apic()); the setting
+    x2APIC of a BIOS alone does not give it."""
+    words = no_remapping(case)
+    boot = (boot_fix(case) if switched_off(case) else boot_remedies.remove(case, words)) if words else None
+    bios = ""
+    if refused and (table := iommu_table(case)) is not None:
+        bios = "" if table and boot else ON_IN_BIOS if not table else (
+            "look in the BIOS for the IOMMU's interrupt remapping (AMD-Vi, VT-d) and for x2APIC")
+    elif not boot:
+        bios = f"{ON_IN_BIOS}, and x2APIC" if refused else _X2APIC
+    if not boot:
+        return Remedy(bios, (), True, Place.FIRMWARE)
+    # Both are needed: the play alone would not do.
+    return replace(boot, text=f"{bios}; then {boot.text}", play_text="", place=Place.FIRMWARE) if bios else boot
 
 
 def _may_be_refused(case: Case) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.fact import Absence
+from ...model.fact import Absence, in_the_way
 from ...model.finding import Finding, Remedy
 from ..check import DRIVER, Check, Family, Heading
 from ..context import Case
@@ -30,8 +30,9 @@ def judge(case: Case) -> Iterator[Finding]:
         return
     want = parts.library.value or loaded.value
     if not parts.modules or want is None:
-        unread = case.host.kernel.release if want else loaded
-        yield from_driver.unread(_ID, "nvidia", "which driver the next boot loads", unread)
+        # What the disk holds no text shows, whatever the kernel's release is.
+        unread = in_the_way(case.host.kernel.release if want else loaded, parts.firmware)
+        yield from_driver.unread(_ID, "nvidia", "which driver the next boot loads", unread or parts.firmware)
         return
     release, file = list(parts.modules.items())[-1]
     build = from_driver.build(release, "", "install the module package for that kernel")

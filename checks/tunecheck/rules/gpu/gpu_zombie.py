@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...facts.runtime.service_env import pids
-from ...model.fact import Fact
+from ...model.fact import Fact, in_the_way
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading, Needs
 from ..context import Case
@@ -31,10 +31,9 @@ def judge(case: Case) -> Iterator[Finding]:
     nvml, processes = case.snapshot.nvml, case.host.processes
     needed: list[Fact[Any]] = [nvml, processes]
     needed += [gpu.fact("processes") for gpu in (nvml.value.gpus if nvml.value else ())]
-    for fact in needed:
-        if fact.reason is not None:
-            yield from_driver.unread(_ID, "processes", "which processes hold a GPU", fact)
-            return
+    if (unread := in_the_way(*needed)) is not None:
+        yield from_driver.unread(_ID, "processes", "which processes hold a GPU", unread)
+        return
     assert nvml.value is not None and processes.value is not None
     holders = {pid: gpu.bdf for gpu in nvml.value.gpus for pid in pids(gpu)}
     dead = [pid for pid in processes.value.zombies if pid in holders]

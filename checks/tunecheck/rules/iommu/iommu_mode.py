@@ -17,7 +17,7 @@ from ..codes import NO_ACCELERATOR, NOT_DECLARED, UNREAD
 from ..context import Case
 from ..remedies import boot_remedies
 from ..remedies.acs_remedies import boot_fix, declared_line, line_fix
-from ..remedies.iommu_remedies import needs_iommu, switched_off
+from ..remedies.iommu_remedies import ON_IN_BIOS, needs_iommu, switched_off
 from ..remedies.redirect_gain import no_gain
 
 CHECK = Check(
@@ -42,7 +42,6 @@ _NO_GROUP = frozenset(("iommu=off", "amd_iommu=off", "intel_iommu=off"))
 _PASSES = frozenset(("iommu=pt", "iommu.passthrough=1"))
 _TRANSLATES = "iommu=nopt"
 _LOG = '"iommu: Default domain type" and what stands around it'
-_BIOS = "switch the IOMMU on in the BIOS (AMD-Vi, VT-d)"
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -122,8 +121,8 @@ def _is_off(case: Case, by: list[str]) -> Remedy:
         fix = boot_fix(case) if switched_off(case) else line_fix(case)
     else:
         unread = case.host.kernel.cmdline.value is None
-        fix = Remedy(_BIOS + (", and take off the command line what switches it off, where it has such a word" if unread
-                              else ""), (), True, Place.FIRMWARE)
+        line = ", and take off the command line what switches it off, where it has such a word" if unread else ""
+        fix = Remedy(ON_IN_BIOS + line, (), True, Place.FIRMWARE)
     if needs_iommu(case):
         return fix
     return replace(fix, text='peer-to-peer works without an IOMMU: state box_spec.iommu: "off" if it is meant so; else '
@@ -134,7 +133,7 @@ def _for_guests(case: Case) -> Remedy:
     """Return how the IOMMU gets on for virtual machines."""
     by = _words(case, _NO_GROUP)
     if not by:
-        return Remedy(f"{_BIOS}; on Intel also intel_iommu=on", (), True, Place.FIRMWARE)
+        return Remedy(f"{ON_IN_BIOS}; on Intel also intel_iommu=on", (), True, Place.FIRMWARE)
     tokens, rest = boot_remedies.holding(case, by)
     return boot_remedies.add(case, rest, tokens) if rest else boot_remedies.remove(case, tokens)
 
@@ -157,6 +156,6 @@ def _translated(case: Case, mode: str) -> Remedy:
     if by or kept != spec.kernel.cmdline:
         return declared_line(case, replace(spec, kernel=replace(spec.kernel, cmdline=kept)), by)
     if mode == "off":
-        return Remedy(_BIOS, (), True, Place.FIRMWARE)
+        return Remedy(ON_IN_BIOS, (), True, Place.FIRMWARE)
     return boot_remedies.without_effect(case, _TRANSLATES, _LOG) or case.play(
         "cmdline", True, f'add "{_TRANSLATES}" to box_spec.kernel.cmdline', boot_remedies.add(case, [_TRANSLATES]))

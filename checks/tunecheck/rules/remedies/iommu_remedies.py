@@ -9,8 +9,9 @@ from ..errors import from_log
 from .acs_line import uncovered
 from .redirect_gain import no_gain
 
-__all__ = ["WIDE", "iommu_table", "needs_iommu", "no_remapping", "switched_off"]
+__all__ = ["ON_IN_BIOS", "WIDE", "iommu_table", "needs_iommu", "no_remapping", "switched_off"]
 
+ON_IN_BIOS = "switch the IOMMU on in the BIOS (AMD-Vi, VT-d)"
 #: From so many CPUs on some have an APIC id that takes more than 8 bits: 255 is the one that means all.
 WIDE = 255
 #: Words with which the kernel starts no interrupt remapping, or no x2APIC, which needs it: APIC ids end at 254 then.
