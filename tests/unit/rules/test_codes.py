@@ -42,6 +42,8 @@ def test_codes_are_declared(check: Check) -> None:
         assert NAME.fullmatch(code), code
         assert meaning[0].isupper() and meaning.endswith("."), (code, meaning)
         assert code not in COMMON, f"{code} has one meaning, in rules/codes.py"
+        # A report and a list of codes show it alone.
+        assert not re.match(r"(?:The same|Likewise|Also|As above|It)\b", meaning), (code, meaning)
     assert set(given()[check.id]) <= set(check.codes)
 
 

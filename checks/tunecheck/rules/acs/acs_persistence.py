@@ -37,7 +37,7 @@ CODES = {
     REDIRECTS_NOTHING: "Nothing keeps ACS redirect off, and the driver refuses peer access between the boards: nothing "
                        "is lost.",
     DRIVER_NOT_TOLD: "Nothing keeps ACS redirect off between boards that NVIDIA's own driver never lets reach each "
-                     "other, and which driver is loaded is not told.",
+                     "other, and whether it is the loaded one is not told.",
     "unit-enabled": "The unit tunecheck-acs.service, which clears the redirect bits at boot, is enabled.",
     "unit-not-enabled": "The unit tunecheck-acs.service, which clears the redirect bits at boot, is not enabled.",
     "unit-locked-down": "Kernel lockdown keeps tunecheck-acs.service from clearing a register.",

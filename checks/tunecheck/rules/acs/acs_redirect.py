@@ -33,7 +33,7 @@ CODES = {
     REDIRECTS_NOTHING: "A port redirects, and the driver refuses peer access between the boards that it lies "
                        "between: nothing is lost.",
     DRIVER_NOT_TOLD: "A port redirects between boards that NVIDIA's own driver never lets reach each other, and "
-                     "which driver is loaded is not told.",
+                     "whether it is the loaded one is not told.",
     "path-hidden": "The machine shows no port above the accelerators, and the specification asks for none.",
     "no-port-between": "No port lies between the accelerators and their nearest common bridge: nothing can redirect.",
     "no-acs-capability": "The port has no ACS capability, so it cannot redirect.",

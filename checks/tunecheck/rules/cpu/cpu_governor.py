@@ -24,6 +24,9 @@ CODES = {
     "differs": "A frequency policy has another governor or energy preference than the specification declares.",
 }
 _ID = CHECK.id
+#: Scaling drivers that have no energy preference on any machine (drivers/cpufreq/acpi-cpufreq.c, pcc-cpufreq.c). Where
+#: one of them runs there is no such file, so none of it can be given.
+_WITHOUT_EPP = frozenset({"acpi-cpufreq", "pcc-cpufreq"})
 _SET = {
     "governor": "`sudo cpupower frequency-set -g {wanted}`, until the next boot; it is in the package "
                 "linux-cpupower or kernel-tools",
@@ -74,7 +77,8 @@ def _governors(policies: Fact[tuple[Policy, ...]]) -> str:
 
 
 def _epp(case: Case, policies: tuple[Policy, ...], wanted: str) -> Finding:
-    if all(policy.epp.missing for policy in policies):
+    if all(policy.epp.missing or (policy.epp.value is None and policy.driver.value in _WITHOUT_EPP)
+           for policy in policies):
         return Finding(_ID, NOT_SUPPORTED, "energy preference", "skip", "effective", "the scaling driver has no energy "
                        f"preference ({policies[0].driver.value or 'driver unknown'})", "", wanted,
                        (policies[0].epp.source,))

@@ -23,9 +23,10 @@ CODES = {
     "not-switched-off": "No word on the command line switches an IOMMU off.",
     "no-amd-table": "The firmware describes no AMD IOMMU (no IVRS table).",
     "kernel-turns-acs-on": "The next port reset or boot turns ACS redirect on.",
-    REDIRECTS_NOTHING: "The same, and the driver refuses peer access between the boards: nothing is lost.",
-    DRIVER_NOT_TOLD: "The same between boards that NVIDIA's own driver never lets reach each other; which driver is "
-                     "loaded is not told.",
+    REDIRECTS_NOTHING: "The next port reset or boot turns ACS redirect on, and the driver refuses peer access between "
+                       "the boards: nothing is lost.",
+    DRIVER_NOT_TOLD: "The next port reset or boot turns ACS redirect on between boards that NVIDIA's own driver never "
+                     "lets reach each other, and whether it is the loaded one is not told.",
 }
 _ID = CHECK.id
 

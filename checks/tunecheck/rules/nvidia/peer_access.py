@@ -45,7 +45,7 @@ class Access(IntEnum):
     EXPECTED = 1
     #: No table is given, and the model of a board is not known.
     MODEL_UNKNOWN = 2
-    #: No table is given, and NVIDIA's own driver refuses the model. Which driver is loaded is not told.
+    #: No table is given, and NVIDIA's own driver refuses the model. Whether it is the loaded one is not told.
     PATCHED_ONLY = 3
     REFUSED = 4
 

@@ -32,8 +32,8 @@ CODES = {
     "refused-by-model": "NVIDIA's own driver refuses peer access on this GPU model; a patched module would allow it.",
     "patch-without-effect": "The specification declares a patched driver, and the loaded one refuses peer access.",
     "patch-not-declared": "The driver allows peer access that NVIDIA's own driver refuses; no patch is declared.",
-    "own-driver-refuses": "NVIDIA's own driver refuses peer access on this GPU model; which driver is loaded is not "
-                          "told.",
+    "own-driver-refuses": "NVIDIA's own driver refuses peer access on this GPU model; whether it is the loaded "
+                          "one is not told.",
     "table-not-told": "A table of the driver refuses something, and the text does not say what the table is about.",
     "not-proven": "The driver allows peer access; the PCI tree is not given, and nothing was measured.",
 }

@@ -21,8 +21,10 @@ CODES = {
     "no-switch": "No PCIe switch lies above an accelerator.",
     "not-in-table": "The switch is not in the table of known ones.",
     "writes-may-collapse": "Writes of several boards to other root ports can become very slow.",
-    "no-peer-writes": "The same, and the driver refuses peer access between the boards: there are no such writes.",
-    "driver-not-told": "The same, and NVIDIA's own driver allows no such writes; which driver is loaded is not told.",
+    "no-peer-writes": "Writes of several boards to other root ports would become very slow, and the driver refuses "
+                      "peer access between the boards: there are no such writes.",
+    "driver-not-told": "Writes of several boards to other root ports would become very slow; NVIDIA's own driver "
+                       "allows no such writes, and whether it is the loaded one is not told.",
 }
 #: It happens between the groups of topo-relation: a model that stays inside of one ends both warnings.
 _FIX = Remedy.typed("keep a model's GPUs below one switch, as for topo-relation: their writes do not go through its "
