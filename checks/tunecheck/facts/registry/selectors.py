@@ -68,7 +68,7 @@ def booted(host: HostFacts, make: Callable[[Any], Any]) -> Fact[Any]:
     return Fact(make(log.value), log.source) if log.value.complete else absent(
         log.source, Absence.LOG_TOO_SHORT.because(
             "the log does not reach back to the boot" if not log.value.events.start else
-            "the log does not reach back to all that was said since the boot"))
+            "the log begins at the boot, and it is not known that none of its lines is missing"))
 
 
 def word(value: object) -> str:

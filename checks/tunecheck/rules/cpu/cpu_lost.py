@@ -120,4 +120,6 @@ def _up(case: Case, named: str, words: list[str]) -> Remedy:
 def _with_next_output(case: Case, bring: Remedy) -> Remedy:
     """Return the way to bring CPUs up, and the outputs that tell why the kernel may refuse it."""
     line = () if case.host.kernel.cmdline.known else (" and ", run("cat /proc/cmdline"))
-    return Remedy.of("try: ", *bring.commands, "; where that fails, add the output of: ", run("sudo dmesg"), *line)
+    # The kernel says why when it is asked, so a log from before does not have it.
+    new = "the new output" if case.host.kernel.log.known else "the output"
+    return Remedy.of("try: ", *bring.commands, f"; where that fails, add {new} of: ", run("sudo dmesg"), *line)
