@@ -22,6 +22,7 @@ from . import (
     hosts,
     one_host,
     parquet,
+    renamed,
     retention,
     unapproved,
     volatility,
@@ -49,6 +50,7 @@ from .rows import (
     Outlier,
     ProblemSince,
     Pruned,
+    Renamed,
     Span,
     Stored,
     TimelineRow,
@@ -172,6 +174,10 @@ class Store(OpenHistory):
     def identity_events(self, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
         """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
         return hosts.identity_events(self, audit_id, upto)
+
+    def renamed(self, audit_id: int) -> list[Renamed]:
+        """Machines that have another name in that audit than they had once, with every name of before."""
+        return renamed.renamed(self, audit_id)
 
     def claims(self, audit_id: int) -> list[Claim]:
         """Who tells a key that another host had first, as of that audit: clones, or renamed."""
