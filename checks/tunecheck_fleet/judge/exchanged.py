@@ -20,8 +20,8 @@ from .view import View
 
 __all__ = ["exchanged"]
 
-_REMEDY = Remedy("give each name back to its machine: in DNS, DHCP or the inventory, of carried files by the name of the "
-                 "file; where it is meant, approve it")
+_REMEDY = Remedy("give each name back to its machine: in DNS, DHCP or the inventory, of carried files by the name of "
+                 "the file; where it is meant, approve it")
 #: Names in a sentence.
 _NAMED = 5
 
@@ -72,7 +72,8 @@ def _rows(ring: _Ring, groups: Mapping[str, str], state: Literal["new", "known",
           ended: Since | None = None) -> list[Row]:
     return [Row("identity", "medium", KEY, groups[name], name, expected="the machine of before", fix="none",
                 since=ring.since, ended=ended, state=state, text=_text(ring, state == "resolved"),
-                remedy="" if state == "resolved" else _REMEDY.text, same="\0".join(ring.hosts)) for name in ring.hosts if name in groups]
+                remedy="" if state == "resolved" else _REMEDY.text, same="\0".join(ring.hosts))
+            for name in ring.hosts if name in groups]
 
 
 def _text(ring: _Ring, over: bool) -> str:

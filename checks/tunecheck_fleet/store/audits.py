@@ -20,10 +20,10 @@ from ..own_command import own_command
 from ..scope import fleet_of, without_limit
 from .ask_again import forget_silent
 from .audit_queries import ANSWERED, there
-from .claims import settle
 from .open_history import Open
 from .sanitize import canonical, plain
 from .schema import audit, host, snap, turn, value
+from .settle import settle
 from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
@@ -82,7 +82,11 @@ def finish(store: OpenHistory, audit_id: int) -> None:
         connection.execute(update(audit).where(audit.c.id == audit_id, audit.c.finished.is_(None)),
                            {"finished": store.clock()})
         connection.execute(delete(turn).where(turn.c.audit_id == audit_id))
-        settle(connection, audit_id)
+        try:
+            settle(store, connection, audit_id)
+        except BaseException:
+            store.interned.forget()     # numbers given out in what is undone
+            raise
         store.open.pop(audit_id, None)
 
 

@@ -1,9 +1,9 @@
 """Two names that tell one key: a clone, or a machine that goes by another name now? Who told what says which.
 
 A name that tells a key which another one had first claims it (identify.py). It is a clone where both told the key in
-one audit, and only then: a machine cannot answer twice. Where the other name is silent the machine was most likely
-renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any more. Where the
-other name has told another key, it has another machine, and the claim is the machine that was there.
+one audit, and only then (settle.py): a machine cannot answer twice. Where the other name is silent the machine was most
+likely renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any more. Where
+the other name has told another key, it has another machine, and the claim is the machine that was there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .schema import audit, decided, host, identity, snap
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["claims", "hand_over", "kinds", "last_answered", "note", "settle", "settled_under"]
+__all__ = ["claims", "hand_over", "kinds", "last_answered", "note", "settled_under"]
 
 #: Who had the key first.
 _FIRST = host.alias("first")
@@ -52,30 +52,6 @@ def kinds(connection: Connection, host_id: int, other: str) -> set[str]:
     """What was said of the two so far."""
     return set(connection.execute(select(identity.c.kind).where(
         identity.c.host_id == host_id, identity.c.other == other)).scalars())
-
-
-def settle(connection: Connection, audit_id: int) -> None:
-    """When everybody has answered: whose claim is a clone's, and who is the machine that another name had."""
-    rows = connection.execute(
-        select(host.c.id, host.c.name, host.c.claimed, host.c.answered_audit,
-               _FIRST.c.name, _FIRST.c.retired_audit, _FIRST.c.answered_audit)
-        .select_from(host).join(_FIRST, _FIRST.c.key == host.c.claimed)
-        .where(host.c.retired_audit.is_(None), or_(host.c.answered_audit == audit_id,
-                                                   _FIRST.c.retired_audit == audit_id)).order_by(host.c.id)).all()
-    noted = set(map(tuple, connection.execute(select(identity.c.host_id, identity.c.other).join(
-        host, host.c.id == identity.c.host_id).where(host.c.claimed.is_not(None))))) if rows else set()
-    last: dict[str, int] = {}           # key -> the audit that was told it last, under whichever name
-    for _, _, key, told, *_ in rows:
-        last[key] = max(last.get(key, 0), told or 0)
-    teller_of: dict[str, str] = {}      # key -> who told it in this audit: the owner, else the first that claims it
-    for host_id, name, key, told, owner, retired, answered in rows:
-        there = retired is None and answered == audit_id
-        # It may be silent in the audit that finds out that the other name has another machine now.
-        other = teller_of.setdefault(key, owner if there else name) if told == audit_id else name
-        moved = retired is not None and told == last[key]
-        kind, other = ("duplicate", other) if other != name else ("renamed" if moved else "", owner)
-        if kind and (host_id, other) not in noted:
-            note(connection, audit_id, host_id, kind, other)
 
 
 def claims(store: OpenHistory, number: int) -> list[Claim]:

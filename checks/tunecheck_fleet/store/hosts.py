@@ -253,8 +253,9 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
                           since(when, begun, None if before is None else asked_before(begun)), until,
                           None if until is None else when.get(until), before is None))
     for at, (begun, other) in enumerate(renamed):
-        called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
-        found.append(Span(name, "host.name", called, other, since(when, begun, asked_before(begun))))
+        until, called = renamed[at + 1] if at + 1 < len(renamed) else (None, row.name)
+        found.append(Span(name, "host.name", called, other, since(when, begun, asked_before(begun)), until,
+                          None if until is None else when.get(until)))
     for at, (begun, group, other) in enumerate(grouped):
         until = grouped[at + 1][0] if at + 1 < len(grouped) else None
         after = None if at == 0 else asked_before(begun)
