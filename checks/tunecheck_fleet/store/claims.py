@@ -20,7 +20,7 @@ from .schema import audit, decided, host, identity, snap
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["claims", "hand_over", "kinds", "last_answered", "note", "settled_under"]
+__all__ = ["claims", "clone_of", "hand_over", "kinds", "last_answered", "note", "settled_under"]
 
 #: Who had the key first.
 _FIRST = host.alias("first")
@@ -38,6 +38,14 @@ def hand_over(connection: Connection, old: int, new: int) -> None:
     both = select(decided.c.decision_id).where(decided.c.host_id == new)
     connection.execute(update(decided).where(decided.c.host_id == old, decided.c.decision_id.not_in(both)),
                        {"host_id": new})
+
+
+def clone_of(connection: Connection, key: str) -> int | None:
+    """The first host that told this key in one audit with the one that has it."""
+    return connection.execute(
+        select(host.c.id).join(identity, identity.c.host_id == host.c.id)
+        .where(host.c.claimed == key, host.c.retired_audit.is_(None), identity.c.kind == "duplicate")
+        .order_by(identity.c.audit_id, host.c.id).limit(1)).scalar()
 
 
 def settled_under(connection: Connection, key: str | None) -> int | None:

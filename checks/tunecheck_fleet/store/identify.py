@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from .claims import hand_over, kinds, note, settled_under
+from .claims import clone_of, hand_over, kinds, note, settled_under
 from .open_history import Open
 from .schema import host
 from .sql.compiled_statements import Hot
@@ -52,7 +52,8 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
     - a claim, and another key now: first the machine of which it was settled that it has the name takes the name and
       its history (_left); then as for any host that has a key. So does it where another name tells its key.
     - key new, the name's host never told one: it (hosts without a key go by name until they tell one).
-    - key new, the name's host has another: the box was replaced; its history ends, a new one begins.
+    - key new, the name's host has another: the box was replaced; its history ends, a new one begins. But of hosts that
+      share a key, the one that has a new one was mended: it keeps its history, and a clone keeps the key, and its own.
     - no key: the name's host.
     """
     named = keyed = None
@@ -82,6 +83,10 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
         return _new(connection, opened, name, group, key), ""
     if named.key is None:
         return _change(connection, named, key=key, claimed=None), ""
+    if (clone := clone_of(connection, named.key)) is not None:
+        mended = _change(connection, named, key=key)
+        connection.execute(update(host).where(host.c.id == clone).values(key=named.key, claimed=None))
+        return mended, ""
     _change(connection, named, retired_audit=opened.id)
     fresh = _new(connection, opened, name, group, key)
     note(connection, opened.id, fresh.id, "replaced", "")
