@@ -15,6 +15,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import Decision
+from ..lookup import KEY
 from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
@@ -109,7 +110,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     opened, back = store.unapproved(audit.id, restless, moving)
     flaps = store.flaps(audit_id=audit.id, facts=moving | checks)
     events = [event for event in events_of(store, audit) if event.host in here]
-    claims, renamed = store.claims(audit.id), store.renamed(audit.id)
+    claims, renamed = store.claims(audit.id), store.renamed(audit.id, KEY)
     said = said_of(store, audit)
     carried = carried_on(store, said.by_then, audit)
     odd = one.odd()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +23,6 @@ from .audit_queries import ANSWERED, there
 from .open_history import Open
 from .sanitize import canonical, plain
 from .schema import audit, host, snap, turn, value
-from .settle import settle
 from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
@@ -77,7 +76,8 @@ def resume(store: OpenHistory, scope: str, younger_than_s: float) -> AuditHead |
         return _head(row)
 
 
-def finish(store: OpenHistory, audit_id: int) -> None:
+def finish(store: OpenHistory, audit_id: int, settle: Callable[[OpenHistory, Connection, int], None]) -> None:
+    """``settle``: finds out which machine has which name (names/settle.py)."""
     with store.turn, store.db.write() as connection:
         connection.execute(update(audit).where(audit.c.id == audit_id, audit.c.finished.is_(None)),
                            {"finished": store.clock()})

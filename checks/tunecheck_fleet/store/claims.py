@@ -1,9 +1,9 @@
 """Two names that tell one key: a clone, or a machine that goes by another name now? Who told what says which.
 
 A name that tells a key which another one had first claims it (identify.py). It is a clone where both told the key in
-one audit, and only then (settle.py): a machine cannot answer twice. Where the other name is silent the machine was most
-likely renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any more. Where
-the other name has told another key, it has another machine, and the claim is the machine that was there.
+one audit, and only then (names/settle.py): a machine cannot answer twice. Where the other name is silent the machine
+was most likely renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any
+more. Where the other name has told another key, it has another machine, and the claim is the machine that was there.
 """
 
 from __future__ import annotations

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, or_, select, update
 
-from ..model import Change, Problem
-from . import spans, told_problems
-from .claims import hand_over, note
-from .found import findings
-from .identify import Box
-from .open_history import Open
-from .schema import audit, differing, finding_span, host, identity, incident, journal, newest, problem_span, snap, span
-from .spans import AnswerFacts
-from .told import Told
+from ...model import Change, Problem
+from .. import spans, told_problems
+from ..claims import hand_over, note
+from ..found import findings
+from ..identify import Box
+from ..open_history import Open
+from ..schema import audit, differing, finding_span, host, identity, incident, journal, newest, problem_span, snap, span
+from ..spans import AnswerFacts
+from ..told import Told
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["settle"]
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from ..lookup import KEY
-from .audit_queries import earlier_names, since, times
-from .claims import last_answered
-from .rows import Renamed, Renaming
-from .schema import decided, decision, host, identity
+from ..audit_queries import earlier_names, since, times
+from ..claims import last_answered
+from ..rows import Renamed, Renaming
+from ..schema import decided, decision, host, identity
 
 if TYPE_CHECKING:
-    from .open_history import OpenHistory
+    from ..open_history import OpenHistory
 
 __all__ = ["renamed"]
 
 
-def renamed(store: OpenHistory, number: int) -> list[Renamed]:
+def renamed(store: OpenHistory, number: int, fact: str) -> list[Renamed]:
     """By the names of that audit, of machines that some name has there. A machine is its key, whether its host has that
-    or claims it (claims.py)."""
+    or claims it (claims.py).
+    ``fact``: under which it is approved."""
     key = func.coalesce(host.c.key, host.c.claimed)
     with store.db.read() as connection:
         rows = connection.execute(
@@ -44,7 +44,7 @@ def renamed(store: OpenHistory, number: int) -> list[Renamed]:
         approved = {told: audit_id for told, audit_id in connection.execute(
             select(key, decision.c.audit_id).join(decided, decided.c.host_id == host.c.id)
             .join(decision, decision.c.id == decided.c.decision_id)
-            .where(key.in_(keys), decided.c.name == KEY, decision.c.kind == "approve", decision.c.ended.is_(None))
+            .where(key.in_(keys), decided.c.name == fact, decision.c.kind == "approve", decision.c.ended.is_(None))
             .order_by(decision.c.audit_id)) if told not in later or audit_id < later[told]}
         steps: dict[str, list[Renaming]] = defaultdict(list)
         names: dict[str, str | None] = {}
