@@ -7,7 +7,7 @@ import shlex
 
 import click
 
-__all__ = ["own_command", "remember"]
+__all__ = ["just_typed", "own_command", "remember"]
 
 _KEY = "tunecheck_fleet.store"
 _FIELD = re.compile(r"\{([a-z]+)\}")
@@ -31,6 +31,18 @@ def own_command(template: str, **values: object) -> str:
     context = click.get_current_context(silent=True)
     typed = context.meta.get(_KEY) if context is not None else None
     return f"tunecheck {words}" if typed is None else f"tunecheck {words} --store {_quoted(typed)}"
+
+
+def just_typed(command: str) -> bool:
+    """Whether that is the command which runs now, with the same arguments, in whatever order they were typed."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return False
+    verbs, words = context.command_path.split()[1:], shlex.split(command)[1:]
+    if words[:len(verbs)] != verbs:
+        return False
+    again = context.command.make_context(context.info_name, words[len(verbs):], resilient_parsing=True)
+    return again.params == context.params
 
 
 def _quoted(typed: str) -> str:

@@ -13,8 +13,13 @@ _TAKES = {"none": "nothing", "reload": "a reload of what holds it: a service, a 
           "reboot": "a reboot", "firmware": "a change in the firmware's setup, or other firmware",
           "hands-on": "work at the box itself"}
 _FLEETS_OWN = ("host.key: a fact of the fleet, no check. What a box is, whatever it is called: a digest of its machine "
-               "id and board serial.\nTwo hosts with one key are a cloned image, or one box under two names: "
-               "docs/fleet.md\n")
+               "id and board serial.\nTwo hosts with one key are a cloned image, or one box under two names. Give "
+               "the clone an id of its own; of one box, take one of its names out of the inventory.\n"
+               "Hosts that have exchanged their machines have each other's key: a name leads to another box than "
+               "before. Give each\nname back to its machine (DNS, DHCP, the inventory, the name of a carried file), "
+               "and the finding is over; where it is\nmeant, approve it (tunecheck approve ID). The history of values "
+               "goes with the machine, not with the name.\nA host with a key that nobody had was replaced: its values "
+               "are compared from there on.\nMore: docs/fleet.md\n")
 
 
 def fact_page(name: str) -> str:

@@ -17,6 +17,7 @@ from ..lookup import KEY
 from ..model import AuditHead
 from ..own_command import own_command
 from ..scope import files_of, of_carried
+from .exchanged import exchanged
 from .rows import RANK, Row, widest
 from .view import Kept, View, canon
 
@@ -52,7 +53,7 @@ def identity(view: View) -> list[Row]:
     """Clones are hosts that told one key in one audit. They stay clones while one of them is silent, or out of this
     audit (--limit); not any more once it is out of the fleet, or has a key of its own."""
     groups = {host.host: host.group for host in view.hosts}
-    rows = [*_replaced(view, groups), *_swapped(view, groups)]
+    rows = [*_replaced(view, groups), *exchanged(view, groups)]
     shared = _shared_keys(view)
     # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
     also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
@@ -99,25 +100,6 @@ def _replaced(view: View, groups: Mapping[str, str]) -> list[Row]:
                 text="replaced: another machine has this name now; its values are compared from here on",
                 same="replaced")
             for event in latest.values() if view.decision("approve", event.host, KEY, event.since) is None]
-
-
-def _swapped(view: View, groups: Mapping[str, str]) -> list[Row]:
-    """Names that exchanged their machines: who looks for the one finds the other. An event has the name that its host
-    has now: one that was called so before has its name back, and exchanged it with nobody."""
-    renamed = {(event.host, event.other, event.audit): event for event in (*view.past, *view.events)
-               if event.kind == "renamed" and event.other != event.host}
-    # Both since the audit that heard either last under its name of before.
-    return [Row("identity", "medium", KEY, groups.get(host, ""), host, expected="the machine of before", fix="none",
-                since=max((event.since, renamed[other, host, audit].since), key=_last_answered),
-                state=_state(view, host, event.since),
-                text=f"the machine that was {other} has this name now, and {other} has its machine",
-                same="\0".join(sorted((host, other))))
-            for (host, other, audit), event in renamed.items()
-            if (other, host, audit) in renamed and view.decision("approve", host, KEY, event.since) is None]
-
-
-def _last_answered(since: Since | None) -> int:
-    return since.after or 0 if since is not None else -1
 
 
 def _shared_keys(view: View) -> list[Kept]:

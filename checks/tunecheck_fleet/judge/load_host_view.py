@@ -15,6 +15,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import Decision
+from ..lookup import KEY
 from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
@@ -109,7 +110,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     opened, back = store.unapproved(audit.id, restless, moving)
     flaps = store.flaps(audit_id=audit.id, facts=moving | checks)
     events = [event for event in events_of(store, audit) if event.host in here]
-    claims = store.claims(audit.id)
+    claims, renamed = store.claims(audit.id), store.renamed(audit.id, KEY)
     said = said_of(store, audit)
     carried = carried_on(store, said.by_then, audit)
     odd = one.odd()
@@ -117,6 +118,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
              *(each for each, _ in (*back, *carried)), *(each for kept in shared for each in kept.hosts),
              *(each for event in events for each in (event.host, event.other)),
              *(each for claim in claims for each in (claim.host, claim.other)),
+             *(name for each in renamed for name in (each.host, *(step.before for step in each.steps))),
              *(claim.host for claim in options.claims), *may_be_waived(waivers, checks | moving, here)}
     wanted = checks | {check for check in JUDGED if judging(check, facts)}
     hosts, found = _read(store, audit, bare, wanted, {name, *odd}, _alike(one, here, wanted, said.decided, named))
@@ -145,6 +147,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         shared=shared, regrouped=tuple(store.group_moves(previous.id, audit.id)),
         events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(claims),
+        renamed=tuple(renamed),
         began=began, standing=standing, found=found_of(found),
         words=words, resolved=resolved, wordings=wordings(store, hosts, words, resolved, audit.id),
         in_change=frozenset({name} if state is not None and state.newest == audit.id

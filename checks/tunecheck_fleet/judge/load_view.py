@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tunecheck.errors import Misuse, UsageError
 
+from ..lookup import KEY
 from ..model import AuditHead
 from .approved import approved
 from .carried_on import carried_on
@@ -101,7 +102,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         events=tuple(event for event in events if event.audit > before.get(event.host, begin)),
         past=tuple(event for event in events if event.audit <= before.get(event.host, begin)),
         regrouped=tuple(store.group_moves(previous.id, audit.id)) if previous is not None else (),
-        claims=tuple(store.claims(audit.id)),
+        claims=tuple(store.claims(audit.id)), renamed=tuple(store.renamed(audit.id, KEY)),
         began=began, standing=standing, found=found_of(opened),
         words=store.last_words(gone_dark(hosts, opened), audit.id),
         resolved=resolved_of(store, (

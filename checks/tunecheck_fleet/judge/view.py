@@ -14,7 +14,7 @@ from tunecheck.util.at_first_use import dataclass
 from ..fleet_report import Decision, Since
 from ..model import AuditHead, Problem, Status, Thing
 from ..store.groups.group_moves import GroupMove
-from ..store.rows import Claim, Differing, Volatile, Waiver
+from ..store.rows import Claim, Differing, Renamed, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 
 __all__ = ["Carried", "Claim", "Differing", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally",
@@ -203,13 +203,13 @@ class View:
     that was told last, where it cannot be told now. ``wordings``: (host, name) -> how the host told what has this name
     (naming/names.py), of names that several things have.
     ``flaps``: (host, fact) that changed back and forth, with how often. ``claims``: hosts that tell a key which
-    another one had first. ``known``: every host of the store by name. ``approved``: (host, fact) that a spec of the
-    host's own asks for. ``before``: of a host that another audit of this inventory asked last, the audit before
-    that one. ``differing``: (host, fact) that differed from most of its like at the audit before, ``last``, of the same
-    inventory and limit, or differs in this one; ``kept``: that is put down of this one, and ``followed``: of the one
-    before. ``reference``: the host to compare with, where one was asked for, and ``values`` everybody's. Of a view for
-    one host, which holds no more than that takes: ``names`` of facts that are told by any host, and ``judged``, every
-    (group, fact or check) of the fleet."""
+    another one had first; ``renamed``: machines with every name that they had. ``known``: every host of the store by
+    name. ``approved``: (host, fact) that a spec of the host's own asks for. ``before``: of a host that another audit
+    of this inventory asked last, the audit before that one. ``differing``: (host, fact) that differed from most of its
+    like at the audit before, ``last``, of the same inventory and limit, or differs in this one; ``kept``: that is put
+    down of this one, and ``followed``: of the one before. ``reference``: the host to compare with, where one was asked
+    for, and ``values`` everybody's. Of a view for one host, which holds no more than that takes: ``names`` of facts
+    that are told by any host, and ``judged``, every (group, fact or check) of the fleet."""
 
     audit: AuditHead
     previous: AuditHead | None
@@ -230,6 +230,7 @@ class View:
     events: tuple[Event, ...] = ()
     past: tuple[Event, ...] = ()
     claims: tuple[Claim, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
     resolved: tuple[Resolved, ...] = ()
     in_change: frozenset[str] = frozenset()
     waivers: tuple[Waiver, ...] = ()

@@ -12,7 +12,7 @@ from ..entries import Entry, gpus_of, happened, whole
 from ..events.first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
-from ..own_command import own_command
+from ..own_command import just_typed, own_command
 from .entry_words import approving, fix
 from .fix_words import placed
 from .reach_first import reach_first, silent
@@ -30,6 +30,12 @@ def next_step(findings: Sequence[Entry], report: FleetReport, verbose: bool,
     of what is open; and the commands in it. ``tight``: where there are hosts to reach, no more than that."""
     if report.baseline != "previous":
         return "", []
+    step, commands = _step(findings, report, verbose, tight)
+    # Who has just typed it has read all that it says.
+    return ("", []) if any(map(just_typed, commands)) else (step, commands)
+
+
+def _step(findings: Sequence[Entry], report: FleetReport, verbose: bool, tight: bool) -> tuple[str, list[str]]:
     reach, how = reach_first(report)
     if tight and reach:
         return reach, how

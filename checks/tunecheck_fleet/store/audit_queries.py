@@ -13,8 +13,8 @@ from .schema import audit, host, identity, snap, span
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "heard_late", "last_answers", "parts", "since",
-           "there", "times"]
+__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "elsewhere", "heard_late", "last_answers",
+           "parts", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
@@ -35,12 +35,35 @@ def times(store: OpenHistory, connection: Connection) -> dict[int, float]:
 
 
 def earlier_names(connection: Connection, number: int) -> dict[int, str]:
-    """What hosts were called in that audit, of those that were renamed in a later one."""
+    """What hosts were called in that audit, of those that were renamed in a later one. Not of one that only claims the
+    key of a machine (claims.py): it had no other name."""
     found: dict[int, str] = {}
-    for host_id, other in connection.execute(select(identity.c.host_id, identity.c.other).where(
-            identity.c.kind == "renamed", identity.c.audit_id > number).order_by(identity.c.audit_id)):
+    for host_id, other in connection.execute(
+            select(identity.c.host_id, identity.c.other).join(host, host.c.id == identity.c.host_id)
+            .where(identity.c.kind == "renamed", identity.c.audit_id > number, host.c.claimed.is_(None))
+            .order_by(identity.c.audit_id, identity.c.id)):
         found.setdefault(host_id, other)
     return found
+
+
+def elsewhere(connection: Connection, number: int) -> set[int]:
+    """Hosts that were renamed once, and of which another one holds what the machine told in that audit under that name:
+    nobody knew yet that it is this one (claims.py)."""
+    renamed = select(identity.c.host_id).where(identity.c.kind == "renamed")
+    here = set(connection.execute(select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
+        snap.c.host_id.in_(renamed), there(number, ()))).scalars())
+    rest = {each: name for each, name in connection.execute(
+        select(host.c.id, host.c.name).where(host.c.id.in_(renamed))) if each not in here}
+    if not rest:
+        return set()
+    called = earlier_names(connection, number)
+    rest = {each: called.get(each, name) for each, name in rest.items()}
+    names = {called[each] for each in here if each in called}
+    for part in parts(set(rest.values())):
+        names.update(name for each, name in connection.execute(
+            select(host.c.id, host.c.name).join(snap, snap.c.host_id == host.c.id).where(
+                host.c.name.in_(part), there(number, ()))) if each not in called)
+    return {each for each, name in rest.items() if name in names}
 
 
 def since(when: dict[int, float], seen: int, after: int | None) -> Since:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,6 @@ from ..own_command import own_command
 from ..scope import fleet_of, without_limit
 from .ask_again import forget_silent
 from .audit_queries import ANSWERED, there
-from .claims import settle
 from .open_history import Open
 from .sanitize import canonical, plain
 from .schema import audit, host, snap, turn, value
@@ -77,12 +76,17 @@ def resume(store: OpenHistory, scope: str, younger_than_s: float) -> AuditHead |
         return _head(row)
 
 
-def finish(store: OpenHistory, audit_id: int) -> None:
+def finish(store: OpenHistory, audit_id: int, settle: Callable[[OpenHistory, Connection, int], None]) -> None:
+    """``settle``: finds out which machine has which name (names/settle.py)."""
     with store.turn, store.db.write() as connection:
         connection.execute(update(audit).where(audit.c.id == audit_id, audit.c.finished.is_(None)),
                            {"finished": store.clock()})
         connection.execute(delete(turn).where(turn.c.audit_id == audit_id))
-        settle(connection, audit_id)
+        try:
+            settle(store, connection, audit_id)
+        except BaseException:
+            store.interned.forget()     # numbers given out in what is undone
+            raise
         store.open.pop(audit_id, None)
 
 

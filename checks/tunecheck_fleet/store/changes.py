@@ -6,7 +6,7 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, false, func, select, true
+from sqlalchemy import bindparam, false, func, or_, select, true
 
 from ..uncollected import uncollected
 from . import audits
@@ -29,6 +29,8 @@ def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
         when = times(store, connection)
         only = store.interned.only(connection, span.c.fact_id, facts)
         called = earlier_names(connection, upto_audit) if upto_audit is not None else {}
+        if upto_audit is not None:      # another machine has the name there
+            only = (*only, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto_audit))
         if name is not None:
             those = [number for number, earlier in called.items() if earlier == name]
             only = (*only, (host.c.name == name) & host.c.id.not_in(list(called)) | host.c.id.in_(those)

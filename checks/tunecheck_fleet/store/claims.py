@@ -1,9 +1,9 @@
 """Two names that tell one key: a clone, or a machine that goes by another name now? Who told what says which.
 
 A name that tells a key which another one had first claims it (identify.py). It is a clone where both told the key in
-one audit, and only then: a machine cannot answer twice. Where the other name is silent the machine was most likely
-renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any more. Where the
-other name has told another key, it has another machine, and the claim is the machine that was there.
+one audit, and only then (names/settle.py): a machine cannot answer twice. Where the other name is silent the machine
+was most likely renamed: nothing is said against it, and the silent name stays incomplete until it is not asked any
+more. Where the other name has told another key, it has another machine, and the claim is the machine that was there.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, and_, func, insert, or_, select, update
 
-from .audit_queries import ANSWERED, SNAP_END, since, times
+from .audit_queries import ANSWERED, SNAP_END, earlier_names, since, times
 from .rows import Claim
-from .schema import audit, host, identity, snap
+from .schema import audit, decided, host, identity, snap
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["claims", "hand_over", "kinds", "last_answered", "note", "settle"]
+__all__ = ["claims", "clone_of", "hand_over", "kinds", "last_answered", "note", "settled_under"]
 
 #: Who had the key first.
 _FIRST = host.alias("first")
@@ -31,9 +31,29 @@ def note(connection: Connection, audit_id: int, host_id: int, kind: str, other: 
 
 
 def hand_over(connection: Connection, old: int, new: int) -> None:
-    """That a machine was renamed is said of the machine, also where it was found out under a host of its own."""
+    """What was said of a machine while it was a host of its own, is said of the machine: that it was renamed, and what
+    somebody decided."""
     connection.execute(update(identity).where(identity.c.host_id == old, identity.c.kind == "renamed"),
                        {"host_id": new})
+    both = select(decided.c.decision_id).where(decided.c.host_id == new)
+    connection.execute(update(decided).where(decided.c.host_id == old, decided.c.decision_id.not_in(both)),
+                       {"host_id": new})
+
+
+def clone_of(connection: Connection, key: str) -> int | None:
+    """The first host that told this key in one audit with the one that has it."""
+    return connection.execute(
+        select(host.c.id).join(identity, identity.c.host_id == host.c.id)
+        .where(host.c.claimed == key, host.c.retired_audit.is_(None), identity.c.kind == "duplicate")
+        .order_by(identity.c.audit_id, host.c.id).limit(1)).scalar()
+
+
+def settled_under(connection: Connection, key: str | None) -> int | None:
+    """The host under whose name the machine with this key was found out to be."""
+    return connection.execute(
+        select(host.c.id).join(identity, identity.c.host_id == host.c.id)
+        .where(host.c.claimed == key, host.c.retired_audit.is_(None), identity.c.kind == "renamed")
+        .order_by(identity.c.audit_id.desc(), host.c.id).limit(1)).scalar()
 
 
 def kinds(connection: Connection, host_id: int, other: str) -> set[str]:
@@ -42,33 +62,20 @@ def kinds(connection: Connection, host_id: int, other: str) -> set[str]:
         identity.c.host_id == host_id, identity.c.other == other)).scalars())
 
 
-def settle(connection: Connection, audit_id: int) -> None:
-    """When everybody has answered: whose claim is a clone's, and who is the machine that another name had."""
-    rows = connection.execute(
-        select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.name, _FIRST.c.retired_audit, _FIRST.c.answered_audit)
-        .select_from(host).join(_FIRST, _FIRST.c.key == host.c.claimed)
-        .where(host.c.retired_audit.is_(None), host.c.answered_audit == audit_id).order_by(host.c.id)).all()
-    noted = set(map(tuple, connection.execute(select(identity.c.host_id, identity.c.other).join(
-        host, host.c.id == identity.c.host_id).where(host.c.claimed.is_not(None))))) if rows else set()
-    teller_of: dict[str, str] = {}      # key -> who told it in this audit: the owner, else the first that claims it
-    for host_id, name, key, owner, retired, answered in rows:
-        there = retired is None and answered == audit_id
-        other = teller_of.setdefault(key, owner if there else name)
-        kind, other = ("duplicate", other) if other != name else ("renamed" if retired is not None else "", owner)
-        if kind and (host_id, other) not in noted:
-            note(connection, audit_id, host_id, kind, other)
-
-
 def claims(store: OpenHistory, number: int) -> list[Claim]:
     mine, owners = ((or_(each.c.retired_audit.is_(None), each.c.retired_audit > number)) for each in (host, _FIRST))
     with store.db.read() as connection:
         when = times(store, connection)
-        rows = connection.execute(
+        claimed = connection.execute(
             select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.id, _FIRST.c.name).select_from(host)
-            .join(_FIRST, _FIRST.c.key == host.c.claimed).where(mine, owners, host.c.first_audit <= number)
-            .order_by(host.c.name)).all()
-        if not rows:
+            .join(_FIRST, _FIRST.c.key == host.c.claimed).where(mine, owners, host.c.first_audit <= number)).all()
+        if not claimed:
             return []
+        called = earlier_names(connection, number)
+        rows = [(host_id, called.get(host_id, name), key, first_id, called.get(first_id, owner))
+                for host_id, name, key, first_id, owner in claimed]
+        # The machine has the name since: it was found out to be the one that had the key first.
+        rows = sorted((row for row in rows if row[1] != row[4]), key=lambda row: row[1])
         # Clones, each with the hosts that told its key in one audit with it.
         both: dict[int, dict[str, int]] = {}
         for host_id, other, begun in connection.execute(

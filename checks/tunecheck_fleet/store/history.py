@@ -10,10 +10,10 @@ from sqlalchemy import Connection, func, select
 
 from ..fleet_report import Since
 from ..model import Change
-from .audit_queries import during, earlier_names, since, times
+from .audit_queries import during, earlier_names, parts, since, there, times
 from .hosts import find
 from .rows import Span
-from .schema import audit, fact, host, journal, span, value
+from .schema import audit, fact, host, journal, snap, span, value
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -37,7 +37,7 @@ def current(store: OpenHistory, name: str) -> dict[str, tuple[Any, Since]]:
 def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
     """``name``: what the host was called in that audit."""
     with store.db.read() as connection:
-        number = next((number for number, then in earlier_names(connection, audit_id).items() if then == name), None)
+        number = _called(connection, name, audit_id)
         if number is None:
             number = find(store, connection, name).id
         rows = connection.execute(select(span.c.fact_id, span.c.value_id)
@@ -46,23 +46,45 @@ def at(store: OpenHistory, name: str, audit_id: int) -> dict[str, Any]:
     return {named[number]: values[held] for number, held in rows if values[held] is not None}
 
 
+def _called(connection: Connection, name: str, audit_id: int) -> int | None:
+    """The host that was called so in that audit: the one that was asked there, where several were."""
+    called = earlier_names(connection, audit_id)
+    earlier = [each for each, then in called.items() if then == name]
+    now = connection.execute(select(host.c.id).where(host.c.name == name)).scalars()
+    those = [*earlier, *(each for each in now if each not in called)]
+    return next(iter(_asked(connection, those, audit_id)), earlier[0] if earlier else None)
+
+
+def _asked(connection: Connection, host_ids: Sequence[int], audit_id: int) -> set[int]:
+    """Those of the hosts that were asked in that audit."""
+    return {number for part in parts(host_ids) for number in connection.execute(
+        select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
+            snap.c.host_id.in_(part), there(audit_id, ()))).scalars()}
+
+
 def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
         return held_by(store, connection, connection.execute(
             select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
             .join(fact, fact.c.id == span.c.fact_id)
-            .where(fact.c.name.in_(list(facts)), during(audit_id))).all())
+            .where(fact.c.name.in_(list(facts)), during(audit_id))).all(), audit_id)
 
 
 def held_by(store: OpenHistory, connection: Connection,
-            rows: Sequence[Any]) -> dict[str, dict[str, tuple[Any, Since]]]:
-    """Rows of fact, value, host, from and after."""
-    # Of several hosts that had one name, the one that ``find`` takes: the last here.
+            rows: Sequence[Any], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
+    """Rows of fact, value, host, from and after; by the names that hosts had in that audit."""
+    # Of several hosts that had one name, the one that was asked then, else the one that ``find`` takes: the last here.
     wanted = select(host.c.name, host.c.id).order_by(host.c.retired_audit.is_(None), host.c.last_audit)
-    if len(holding := {row[2] for row in rows}) < _FEW:
+    called = earlier_names(connection, audit_id)
+    if len(holding := {row[2] for row in rows}) < _FEW and not called:
         wanted = wanted.where(host.c.name.in_(select(host.c.name).where(host.c.id.in_(holding))))
-    hosts = {name: number for name, number in connection.execute(wanted).all()}
-    named = {number: name for name, number in hosts.items()}
+    those: dict[str, list[int]] = {}
+    for name, number in connection.execute(wanted).all():
+        those.setdefault(called.get(number, name), []).append(number)
+    here = _asked(connection, [number for several in those.values() if len(several) > 1 for number in several],
+                  audit_id)
+    named = {next((number for number in several if number in here), several[-1]): name
+             for name, several in those.items()}
     facts_of, values = names_and_values(store, connection, rows)
     when = times(store, connection)
     found: dict[str, dict[str, tuple[Any, Since]]] = {}

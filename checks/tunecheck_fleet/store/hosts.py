@@ -186,7 +186,7 @@ def newest_document(store: OpenHistory, name: str) -> bytes:
 
 
 def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
-    """Of one audit, or of all up to one."""
+    """Of one audit, or of all up to one. Hosts have the names that they had there."""
     wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
               .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
     wanted = wanted.where(identity.c.audit_id == audit_id) if upto is None else wanted.where(
@@ -194,9 +194,13 @@ def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None =
     with store.db.read() as connection:
         when = times(store, connection)
         rows = connection.execute(wanted).all()
-        return [_replaced(connection, when, row.audit_id, row.name, row.key) if row.kind == "replaced"
-                else IdentityEvent(row.audit_id, row.name, row.kind, row.other, since=since(
-                    when, row.audit_id, last_answered(connection, [row.id], row.audit_id))) for row in rows]
+        number = audit_id if upto is None else upto
+        called = earlier_names(connection, number) if rows and number is not None else {}
+        found = [_replaced(connection, when, row.audit_id, called.get(row.id, row.name), row.key)
+                 if row.kind == "replaced"
+                 else IdentityEvent(row.audit_id, called.get(row.id, row.name), row.kind, row.other, since=since(
+                     when, row.audit_id, last_answered(connection, [row.id], row.audit_id))) for row in rows]
+    return sorted(found, key=lambda event: (event.audit, event.host))
 
 
 def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
@@ -249,8 +253,9 @@ def presence(store: OpenHistory, name: str) -> list[Span]:
                           since(when, begun, None if before is None else asked_before(begun)), until,
                           None if until is None else when.get(until), before is None))
     for at, (begun, other) in enumerate(renamed):
-        called = renamed[at + 1][1] if at + 1 < len(renamed) else row.name
-        found.append(Span(name, "host.name", called, other, since(when, begun, asked_before(begun))))
+        until, called = renamed[at + 1] if at + 1 < len(renamed) else (None, row.name)
+        found.append(Span(name, "host.name", called, other, since(when, begun, asked_before(begun)), until,
+                          None if until is None else when.get(until)))
     for at, (begun, group, other) in enumerate(grouped):
         until = grouped[at + 1][0] if at + 1 < len(grouped) else None
         after = None if at == 0 else asked_before(begun)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
-from .claims import hand_over, kinds, note
+from .claims import clone_of, hand_over, kinds, note, settled_under
 from .open_history import Open
 from .schema import host
 from .sql.compiled_statements import Hot
@@ -49,8 +49,11 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
     - a claim whose other name has not told that key: it is the machine that had the other name, as soon as that name is
       not asked any more (or tells another key), and takes its key and history. A claim of which both told the key in
       one audit is a clone: it keeps its own history for good.
+    - a claim, and another key now: first the machine of which it was settled that it has the name takes the name and
+      its history (_left); then as for any host that has a key. So does it where another name tells its key.
     - key new, the name's host never told one: it (hosts without a key go by name until they tell one).
-    - key new, the name's host has another: the box was replaced; its history ends, a new one begins.
+    - key new, the name's host has another: the box was replaced; its history ends, a new one begins. But of hosts that
+      share a key, the one that has a new one was mended: it keeps its history, and a clone keeps the key, and its own.
     - no key: the name's host.
     """
     named = keyed = None
@@ -63,6 +66,10 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
         if named is not None:
             return named, ""
         return _new(connection, opened, name, group, None), ""
+    if named is not None and named.claimed not in (None, key):
+        named = _left(connection, opened, named, keyed is not None)
+    if keyed is not None and keyed.retired_audit is not None:
+        keyed = _taken(connection, opened, keyed, but=named)
     if keyed is not None:
         claimed = named is not None and named.claimed == key
         noted = kinds(connection, named.id, keyed.name) if named is not None and claimed else set()
@@ -76,15 +83,43 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
         return _new(connection, opened, name, group, key), ""
     if named.key is None:
         return _change(connection, named, key=key, claimed=None), ""
+    if (clone := clone_of(connection, named.key)) is not None:
+        mended = _change(connection, named, key=key)
+        connection.execute(update(host).where(host.c.id == clone).values(key=named.key, claimed=None))
+        return mended, ""
     _change(connection, named, retired_audit=opened.id)
     fresh = _new(connection, opened, name, group, key)
     note(connection, opened.id, fresh.id, "replaced", "")
     return fresh, f"{name}: another box than before has this name; its history begins anew"
 
 
+def _left(connection: Connection, opened: Open, named: Box, known: bool) -> Box | None:
+    """The host of the name, which claimed a key, and tells another one now. ``known``: which some host has told."""
+    owner = Box._make(connection.execute(select(*_COLUMNS).where(host.c.key == named.claimed)).one())
+    if owner.retired_audit is not None and settled_under(connection, owner.key) == named.id:
+        return _taken(connection, opened, owner)
+    if not known:       # a clone that got a key of its own
+        return named
+    _change(connection, named, retired_audit=opened.id)
+    return None
+
+
+def _taken(connection: Connection, opened: Open, owner: Box, but: Box | None = None) -> Box:
+    """The machine, with the name under which it was found out to be (unless that is the host ``but``): its answers
+    since then stay where they are."""
+    claim = settled_under(connection, owner.key)
+    if claim is None or (but is not None and claim == but.id):
+        return owner
+    name = connection.execute(update(host).where(host.c.id == claim).values(retired_audit=opened.id)
+                              .returning(host.c.name)).scalar_one()
+    hand_over(connection, claim, owner.id)
+    return _change(connection, owner, name=name, retired_audit=None)
+
+
 def _claim(connection: Connection, opened: Open, name: str, group: str, key: str, named: Box | None,
            keyed: Box) -> tuple[Box, str]:
-    if named is not None and named.key is not None:     # it had a key of its own: another box, or a new image on it
+    # It had a key of its own, or a clone's: another box, or a new image on it.
+    if named is not None and (named.key is not None or named.claimed is not None):
         _change(connection, named, retired_audit=opened.id)
         named = None
     if named is None:

@@ -221,7 +221,7 @@ class OneHost:
                 select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit).where(
                     span.c.host_id.in_(select(host.c.id)), span.c.fact_id.in_(numbers), span.c.value_id.in_(same),
                     during(self._number))).all()
-            return history.held_by(self._store, connection, rows)
+            return history.held_by(self._store, connection, rows, self._number)
 
     def knows(self, name: str, fact: str) -> bool:
         """Whether the host does not call the fact unknown, or did not when it was last heard."""

@@ -29,6 +29,8 @@ __all__ = [
     "Outlier",
     "ProblemSince",
     "Pruned",
+    "Renamed",
+    "Renaming",
     "Span",
     "Stored",
     "TimelineRow",
@@ -239,6 +241,22 @@ class IdentityEvent:
     before: str | None = None
     key: str | None = None
     since: Since | None = None
+
+
+class Renaming(NamedTuple):
+    """That a machine had the name ``before`` until then."""
+
+    before: str
+    since: Since
+
+
+class Renamed(NamedTuple):
+    """A machine that has another name than once: ``host`` now, after these, the oldest first. ``approved``: the newest
+    audit as of which somebody approved the name that it had there; 0: nobody did."""
+
+    host: str
+    steps: tuple[Renaming, ...]
+    approved: int = 0
 
 
 @dataclass(frozen=True)

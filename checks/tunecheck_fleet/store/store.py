@@ -34,6 +34,7 @@ from .found import findings, judged_by, last_known, last_words, open_findings, t
 from .found.last_known import LastKnown
 from .groups import group_moves, members
 from .groups.group_moves import GroupMove
+from .names import renamed, settle
 from .open_history import OpenHistory
 from .rows import (
     CensusRow,
@@ -49,6 +50,7 @@ from .rows import (
     Outlier,
     ProblemSince,
     Pruned,
+    Renamed,
     Span,
     Stored,
     TimelineRow,
@@ -107,7 +109,7 @@ class Store(OpenHistory):
 
     def finish(self, audit_id: int) -> None:
         """The audit is over; the turn is free."""
-        audits.finish(self, audit_id)
+        audits.finish(self, audit_id, settle.settle)
 
     def prune(self, older_than: float) -> Pruned:
         """Forget what ended before the time ``older_than`` (seconds since 1970). What holds now is never touched."""
@@ -172,6 +174,11 @@ class Store(OpenHistory):
     def identity_events(self, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
         """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
         return hosts.identity_events(self, audit_id, upto)
+
+    def renamed(self, audit_id: int, fact: str) -> list[Renamed]:
+        """Machines that have another name in that audit than they had once, with every name of before. ``fact``: under
+        which somebody approves that."""
+        return renamed.renamed(self, audit_id, fact)
 
     def claims(self, audit_id: int) -> list[Claim]:
         """Who tells a key that another host had first, as of that audit: clones, or renamed."""

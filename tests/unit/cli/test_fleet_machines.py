@@ -81,6 +81,57 @@ def test_two_names_that_exchanged_their_machines_are_no_clones(fleet: Fleet) -> 
     assert fleet.run("approve", cause["id"])[0] == 0 and fleet.audit(*DRIFT)[0] == 0
 
 
+def exchanged(fleet: Fleet, one: str, other: str) -> None:
+    for old, new in ((one, "x"), (other, one), ("x", other)):
+        renamed(fleet, old, new)
+
+
+def test_names_that_are_put_back_end_the_finding_and_nothing_else_comes_or_goes(fleet: Fleet) -> None:
+    fleet.put(2, gpus=1)
+    assert fleet.audit()[0] == 0
+    lost = {cause["id"] for cause in json.loads(fleet.run("fleet", "--json")[1])["causes"]}
+    assert lost
+    told = []
+    for state in ("new", "resolved", "new", "resolved"):
+        exchanged(fleet, "gpu1", "gpu2")
+        document = fleet.seen()[1]
+        [cause] = keys(document)
+        assert (cause["state"], cause["severity"], cause["hosts"]) == (state, "medium", ["gpu1", "gpu2"])
+        assert statuses(document) == {"gpu1": "ok", "gpu2": "ok", "gpu3": "ok"}
+        others = {each["id"]: each["state"] for each in document["causes"] if each["authority"] != "identity"}
+        assert others == dict.fromkeys(lost, "known"), "what was found of the machine goes with it"
+        told.append(document["causes"])
+    for number, causes in enumerate(told, 3):
+        assert [(each["id"], each["state"], each["hosts"]) for each in json.loads(
+            fleet.run("fleet", "--audit", str(number), "--json")[1])["causes"]] == [
+            (each["id"], each["state"], each["hosts"]) for each in causes], f"an older audit: #{number}"
+
+
+#: Verbs that name a next step.
+_ASKED = (("fleet",), ("fleet", "-v"), ("drift",), ("drift", "-v"), *(
+    ("drift", "--host", host, *more) for host in ("gpu1", "gpu2", "gpu3") for more in ((), ("-v",))),
+          ("drift", "-v", "--host", "gpu1"), ("drift", "--since", "1", "-v", "--host", "gpu2"))
+
+
+@pytest.mark.parametrize("case", ["none", "exchanged", "replaced", "cloned", "lost", "silent"])
+def test_the_next_step_is_never_the_command_that_was_just_typed(fleet: Fleet, case: str) -> None:
+    if case == "exchanged":
+        exchanged(fleet, "gpu1", "gpu2")
+    elif case == "replaced":
+        (fleet.files / "gpu1.json").write_bytes(box(7))
+    elif case == "cloned":
+        (fleet.files / "gpu2.json").write_bytes(box(1))
+    elif case == "lost":
+        fleet.put(1, gpus=1)
+    elif case == "silent":
+        (fleet.files / "gpu1.json").unlink()
+    fleet.audit()
+    for given in _ASKED:
+        step = " ".join(fleet.run(*given)[1].partition("\nNEXT")[2].partition("\n\n")[0].split())
+        for same in (given, (given[0], *given[2:], "-v") if given[1:2] == ("-v",) and len(given) > 2 else given):
+            assert not step.endswith(f"tunecheck {' '.join(same)}"), (given, step)
+
+
 def test_a_replaced_machine_is_told_with_both_keys_and_its_interval(fleet: Fleet) -> None:
     (fleet.files / "gpu3.json").write_bytes(box(7))
     code, out, _ = fleet.audit(*DRIFT)

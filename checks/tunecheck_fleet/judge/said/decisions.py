@@ -66,7 +66,8 @@ def _held(store: Store, audit: AuditHead, until: int, rows: Collection[Decided])
     moved = {(change.host, change.fact) for change in store.changes(audit.id, until, facts)} if facts else set()
     events = [event for event in store.identity_events(None, until)
               if event.audit > audit.id and event.kind != "duplicate"]
-    called = {event.other: event.host for event in events if event.kind == "renamed"}
+    first = {event.host: event.other for event in reversed(events) if event.kind == "renamed"}
+    called = {other: name for name, other in first.items()}     # what it was called then, and is called now
     others = {event.host for event in events}
     for row in rows:
         then = called.get(row.host, row.host)

@@ -45,6 +45,7 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         gone = set(connection.execute(select(host.c.id).where(host.c.retired_audit <= number)).scalars())
+        gone |= audit_queries.elsewhere(connection, number)
         of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in each_host(connection, number)
                       if host_id not in gone}
         # Afterwards: on PostgreSQL others may have put new ones meanwhile.

@@ -193,6 +193,28 @@ def test_a_clone_whose_twin_got_a_key_of_its_own_is_none_any_more(makes: Makes) 
         assert not store.claims(number) and not [event for event in events(store, number) if event[0] == "b"]
 
 
+@pytest.mark.parametrize("order", ["abc", "bca", "cab"])
+@pytest.mark.parametrize("mended", ["a", "b", "c"])
+def test_whichever_of_the_hosts_with_one_key_is_mended_each_keeps_its_own_history(makes: Makes, mended: str,
+                                                                                 order: str) -> None:
+    store = makes.fresh()
+    for _ in range(2):
+        one(store, *(seen(name, {"x": name}, key="k") for name in "abc"))
+        assert not store.changes(None)
+    for number in (3, 4, 5):
+        one(store, *(seen(name, {"x": name}, key="own" if name == mended else "k") for name in order))
+        assert {(host, other) for host, other, *_ in claims(store, number)} and not store.changes(None)
+        assert {mended}.isdisjoint({name for claim in claims(store, number) for name in claim[:2]})
+        assert not [event for event in events(store, number) if event[1] != "duplicate"], "nobody was replaced"
+        assert {state.host: state.first_audit for state in store.hosts()} == dict.fromkeys("abc", 1)
+        assert {name: store.at(name, number)["x"] for name in "abc"} == {name: name for name in "abc"}
+    last = next(name for name in "abc" if name != mended)       # with which nobody shares the key any more
+    one(store, *(seen(name, {"x": name}, key="k" if name == last else f"own {name}" if name != mended else "own")
+                 for name in order))
+    assert not store.claims(6) and not store.changes(None) and not events(store, 6)
+    assert {state.host: state.first_audit for state in store.hosts()} == dict.fromkeys("abc", 1)
+
+
 def test_a_replaced_box_says_which_keys_and_since_when(makes: Makes) -> None:
     store = makes.fresh()
     one(store, seen("a", key="k1"))
