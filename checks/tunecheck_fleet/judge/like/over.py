@@ -80,7 +80,8 @@ def _resolved(view: View, host: Host, state: Differing, vote: Vote) -> Row:
     moved = any(move.host == state.host for move in view.regrouped)
     return Row("majority", meta.severity, state.fact, host.group, state.host,
                expected=f"as {vote.count} of {vote.total} in {host.group}", fix=meta.fix, value=vote.value,
-               before=vote.value, since=state.since, state="resolved", ended=view.now_since, same=canon(vote.value),
+               before=vote.value, whose="others", since=state.since, state="resolved", ended=view.now_since,
+               same=canon(vote.value),
                text=f"moved to {host.group}, where most have the same" if moved else
                "the others came to it, this did not change")
 
