@@ -41,7 +41,7 @@ def brief(finding: Entry, style: Style, now: float, whole: bool = True) -> list[
 def _in_full(finding: Entry, style: Style, now: float) -> tuple[str, str] | None:
     """The part that is never cut, and the line that begins with it; None where it leaves no room for what is said. The
     names of other checks that fail are worth more than the end of what is said, and than its age."""
-    cause, says, title = finding.lead, words.says(finding), words.title(finding)
+    cause, says, title = finding.lead, _says(finding), words.title(finding)
     titles = [f"{title} and {names}" for names in words.other_checks(finding)] or [title]
     for each, less in product(titles, (False, True)):
         about = ", ".join(filter(None, (*_known(cause), *_decided(finding, now), _age(cause, now, less))))
@@ -53,12 +53,19 @@ def _in_full(finding: Entry, style: Style, now: float) -> tuple[str, str] | None
 
 def _hosts_first(finding: Entry, style: Style, now: float) -> tuple[str, str]:
     """As _in_full. Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided."""
-    cause, says, decided = finding.lead, words.says(finding), ", ".join(_decided(finding, now))
+    cause, says, decided = finding.lead, _says(finding), ", ".join(_decided(finding, now))
     told = f"{_head(cause)}{decided}{'  ' if decided else ''}{fold(cause.hosts, _HOSTS)}: {words.title(finding)}"
     told += next((f" and {names}" for names in words.other_checks(finding)
                   if len(safe(f"{told} and {names}")) + CUT <= style.width), "")
     rest = ", ".join(filter(None, (*_known(cause), _age(cause, now, True))))
     return told, safe("; ".join(filter(None, (f"{told}{': ' if says else ''}{says}", rest))))
+
+
+def _says(finding: Entry) -> str:
+    """Of what is over also how many facts came back with it: there is no other line of it."""
+    count = len(finding.more) if finding.lead.state == "resolved" else 0
+    return "; ".join(filter(None, (words.says(finding),
+                                   f"{words.plural(count, 'more fact')} (-v lists them)" if count else "")))
 
 
 def _mark(cause: Cause) -> str:
