@@ -108,8 +108,8 @@ def _fresh(view: View, host: str, since: Since | None) -> bool:
 def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collection[tuple[str, str]],
           not_facts: Collection[str], rolled: Collection[tuple[str, str, str]],
           options: JudgeOptions) -> tuple[list[Row], set[tuple[str, str]]]:
-    """Hosts that differed at the previous audit, changed, and do not any more; and those that began to differ since, and
-    came back to what they had."""
+    """Hosts that differed at the previous audit, changed, and do not any more; and those that began to differ since,
+    and came back to what they had."""
     rows, settled = [], set()
     hardware = {host.host: host.cohort for host in view.hosts}
     changed = {(host, fact): move for host, facts in moves.moves.items() for fact, move in facts.items()}
