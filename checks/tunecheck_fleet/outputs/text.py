@@ -61,8 +61,9 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
         return [shown(value, longest) for value in values]
     start = _alike(whole)
     # A few characters of what is alike, to be found again; from the beginning of a word where one is near.
-    start = max(0, start - _ALIKE)
-    blank = whole[0].find(" ", start, start + _ALIKE)
+    near = min(_ALIKE, longest // 3)
+    start = max(0, start - near)
+    blank = whole[0].find(" ", start, start + near)
     start = start if not start or blank < 0 else blank + 1
     end = _alike([text[start:][::-1] for text in whole])
     found = []
@@ -70,7 +71,7 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
         if len(text) <= longest and not start:
             found.append(text)
             continue
-        last = max(start, len(text) - max(0, end - _ALIKE))
+        last = max(start, len(text) - max(0, end - near))
         most = longest - 3 * (start > 0)
         part = text[start:last] if last - start <= most - 3 else text[start:start + most - 3]
         found.append(f"{'...' * (start > 0)}{part}{'...' * (start + len(part) < len(text))}")
@@ -123,13 +124,13 @@ def _text(value: Any, depth: int) -> str:
     return json.dumps(value, default=str)
 
 
-def change(cause: Cause) -> str:
+def change(cause: Cause, longest: int = _LONGEST_VALUE) -> str:
     """"pt -> (absent)" where the hosts had the one and then the other, else "pt (most others: off)"; where that is not
     the same for all hosts, each with its own. Of a check that knows no values, what it says, and of one that is over,
-    why."""
+    why. Each value has at most ``longest`` characters."""
     if in_words(cause):
         return cause.text or "(absent)"
-    ways = [(_beside(cause, each), each.hosts) for each in cause.all_befores]
+    ways = [(_beside(cause, each, longest), each.hosts) for each in cause.all_befores]
     if len(ways) == 1:
         return ways[0][0]
     left = len(ways) - _WAYS
@@ -137,10 +138,10 @@ def change(cause: Cause) -> str:
         f"; and from {left} more value{'s' * (left != 1)}" if left > 0 else "")
 
 
-def _beside(cause: Cause, before: Before) -> str:
+def _beside(cause: Cause, before: Before, longest: int) -> str:
     if before.value == cause.value:
-        return shown(measured(cause.fact, cause.value))
-    earlier, value = shown_apart((measured(cause.fact, before.value), measured(cause.fact, cause.value)))
+        return shown(measured(cause.fact, cause.value), longest)
+    earlier, value = shown_apart((measured(cause.fact, before.value), measured(cause.fact, cause.value)), longest)
     if before.whose == "own":
         return f"{earlier} -> {value}"
     return f"{value} ({'most others' if before.whose == 'others' else cause.expected}: {earlier})"

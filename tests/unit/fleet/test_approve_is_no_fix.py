@@ -1,5 +1,5 @@
-"""The next step never approves the values of an entry in which a check fails: that leaves the failure as it is. It leads
-to what ends it."""
+"""The next step never approves the values of an entry in which a check fails: that leaves the failure as it is. It
+leads to what ends it."""
 
 from __future__ import annotations
 
