@@ -103,6 +103,9 @@ _ROWS = {
                         gone=MAYBE_COUNT, gone_at=_MAYBE_TIME,
                         now=later({"enum": ["", "fail", "warn", "unknown"]}),
                         known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT), code=later(TEXT)),
+    "DifferRow": object_(fact=TEXT, value=_VALUE, since=_SINCE,
+                         began={"enum": ["", "changed", "first", "others", "regrouped", "share"]},
+                         gone=MAYBE_COUNT, gone_at=_MAYBE_TIME, known=MAYBE_COUNT, dark=MAYBE_COUNT),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(
