@@ -48,7 +48,7 @@ def over(view: View, moves: Net, vote_of: Mapping[Key, Vote], still: Collection[
         if host is None or not host.told or key in still or state.host in view.before or state.fact in not_facts \
                 or not view.was_open(state):
             continue
-        move = moves.moves.get(state.host, {}).get(state.fact)
+        move = moves.moves.get(state.host, {}).get(state.fact) or moves.back.get(key)
         outlier = differs.get(key)
         if key in mended or key in not_of or (move is not None and move.since.seen > state.told) or (
                 outlier is not None and outlier.since is not None and outlier.since.seen > state.told):
