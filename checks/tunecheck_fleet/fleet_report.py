@@ -26,7 +26,7 @@ Authority = Literal["desired", "previous", "majority", "role", "identity", "refe
 Began = Literal["", "changed", "first", "others", "regrouped", "share"]
 #: Whose a value is that stands beside the one of a host: the host had it itself, most of the others have it, or the
 #: host has it that was named to compare with.
-Whose = Literal["own", "others", "host"]
+Whose = Literal["own", "others", "reference"]
 
 #: Characters of the names of groups.
 _GROUPS = 60
@@ -193,7 +193,7 @@ class Cause:
     def all_befores(self) -> tuple[Before, ...]:
         """``befores``, at least one."""
         others = self.began in ("first", "others", "regrouped", "share")
-        whose: Whose = "others" if others else "host" if self.authority == "reference" else "own"
+        whose: Whose = "others" if others else "reference" if self.authority == "reference" else "own"
         return self.befores or (Before(self.before, whose, self.hosts),)
 
     @property

@@ -39,7 +39,7 @@ _AUDIT = object_(id=COUNT, started=_TIME, finished=_MAYBE_TIME, scope=TEXT, aske
 _WAIVED = object_(id=COUNT, until=_TIME, author=TEXT, reason=TEXT)
 _DECISION = object_(id=COUNT, audit=COUNT, author=TEXT, owner=TEXT, link=TEXT, note=TEXT, at=_TIME)
 _WAVE = object_(state={"enum": ["new", "known", "resolved"]}, since=maybe(_SINCE), hosts=listed(TEXT))
-_BEFORE = object_(value=_VALUE, whose={"enum": ["own", "others", "host"]}, hosts=listed(TEXT))
+_BEFORE = object_(value=_VALUE, whose={"enum": ["own", "others", "reference"]}, hosts=listed(TEXT))
 _FIX = object_(hosts=listed(TEXT), steps=listed(object_(remedy=TEXT, commands=COMMANDS)))
 _FIELDS: dict[str, dict[str, Any]] = dict(
     id=TEXT, kind={"enum": list(KINDS)},

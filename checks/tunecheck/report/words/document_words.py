@@ -216,7 +216,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "`whose` of `befores` of a cause of the fleet, whose the value is that stands beside the one of these hosts": {
         "own": "They had it themselves, before it changed.",
         "others": "Most of the others have it.",
-        "host": "The host has it that --baseline host:NAME names.",
+        "reference": "The host has it that --baseline host:NAME names.",
     },
     "`status` of a host of the fleet": {"ok": "It answered, and what should be read was read."},
     "`severity` of a cause of the fleet": {
