@@ -13,8 +13,8 @@ from tunecheck.util.host_names import fold, natural
 from .fixes import Fix, on_hosts, said
 from .model import AuditHead, Problem, Status
 
-__all__ = ["Authority", "Began", "Cause", "Decision", "FleetReport", "HostRow", "LastHeard", "Note", "Since", "Split",
-           "State", "Waived", "Wave"]
+__all__ = ["Authority", "Before", "Began", "Cause", "Decision", "FleetReport", "HostRow", "LastHeard", "Note", "Since",
+           "Split", "State", "Waived", "Wave", "Whose"]
 
 #: Who says that the value is not what it should be: the spec's rules; the box's own earlier self; most of its group;
 #: the role's dry run; the box being unlike every other where it must be (duplicate serial) or unlike before (replaced);
@@ -24,7 +24,9 @@ Authority = Literal["desired", "previous", "majority", "role", "identity", "refe
 #: heard; most of the others changed; it was moved to another group; else so many others have one value only since then.
 #: Empty: it is no such cause, or not on all of its hosts by one of these.
 Began = Literal["", "changed", "first", "others", "regrouped", "share"]
-
+#: Whose a value is that stands beside the one of a host: the host had it itself, most of the others have it, or the
+#: host has it that was named to compare with.
+Whose = Literal["own", "others", "reference"]
 
 #: Characters of the names of groups.
 _GROUPS = 60
@@ -99,6 +101,15 @@ class Wave:
 
 
 @dataclass(frozen=True)
+class Before:
+    """A value that is another one than that of these hosts, and whose it is."""
+
+    value: Any
+    whose: Whose
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LastHeard:
     """Hosts that did not answer, the last audit that they answered in, and its time."""
 
@@ -165,9 +176,11 @@ class Cause:
     last_heard: tuple[LastHeard, ...] = ()
     #: Of what is over, host -> when it ended. Values and ``since`` are those that it had while it was open.
     ended: Mapping[str, Since] = field(default_factory=dict)
-    #: By what it began that the hosts differ from most of their group. Where that was no change of their own,
-    #: ``before`` is what most have.
+    #: By what it began that the hosts differ from most of their group.
     began: Began = ""
+    #: What stands beside ``value`` on each of the hosts, that of most first, which is ``before``: whether they had that
+    #: themselves, or others have it. Empty: as ``began`` says of all of them.
+    befores: tuple[Before, ...] = ()
     #: Where its hosts are of several groups, which of these each is of; ``group`` has all their names.
     group_of: Mapping[str, str] = field(default_factory=dict)
 
@@ -175,6 +188,13 @@ class Cause:
     def all_waves(self) -> tuple[Wave, ...]:
         """The waves, at least one."""
         return self.waves or (Wave(self.since, self.hosts, "known" if self.state == "grown" else self.state),)
+
+    @property
+    def all_befores(self) -> tuple[Before, ...]:
+        """``befores``, at least one."""
+        others = self.began in ("first", "others", "regrouped", "share")
+        whose: Whose = "others" if others else "reference" if self.authority == "reference" else "own"
+        return self.befores or (Before(self.before, whose, self.hosts),)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -200,11 +220,15 @@ class Cause:
         covered = tuple(host for host in self.covered if host in hosts)
         own = tuple(host for host in self.hosts if host in hosts)
         group_of = {host: self.group_of[host] for host in own} if self.group_of else {}
+        befores = tuple(replace(each, hosts=left) for each in self.befores
+                        if (left := tuple(host for host in each.hosts if host in hosts)))
+        befores = tuple(sorted(befores, key=lambda each: -len(each.hosts)))
         fixes = on_hosts(self.fixes, own)
         remedy, commands = said(fixes, self.fix == "reboot") if fixes else limited(
             self.remedy, self.commands, own) if self.commands and own else (self.remedy, self.commands)
         return replace(self, hosts=own, group=group_text(group_of.values()) if group_of else self.group,
                        group_of=group_of if len({*group_of.values()}) > 1 else {}, waves=waves,
+                       befores=befores, before=befores[0].value if befores else self.before,
                        remedy=remedy, commands=commands, fixes=fixes,
                        since=waves[0].since if waves else None,
                        flapping=tuple(host for host in self.flapping if host in hosts),
@@ -229,11 +253,6 @@ class Cause:
         """Whether nobody could ever look: nothing was found, so it is no drift, and no pass either. What was known once
         is drift when it cannot be told any more: to take evidence away improves no verdict."""
         return self.outcome == "unknown" and self.severity == "low"
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether no value of its hosts changed: others did, or the host is compared with others than before."""
-        return self.began in ("first", "others", "regrouped", "share")
 
     @property
     def counts(self) -> bool:

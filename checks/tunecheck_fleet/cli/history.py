@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model import Thing
-    from ..outputs.rows import FoundRow
+    from ..outputs.rows import DifferRow, FoundRow
     from ..store import Store
     from ..store.rows import ProblemSince
 
@@ -34,7 +34,8 @@ __all__ = ["history"]
 def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
             json_to: str | None, store_url: str | None) -> None:
     """Show all that ever changed on one host, oldest first, each with its interval; also what checks found and when
-    that was over, how it answered, what it was called, and the incidents of what it serves.
+    that was over, when a value was another one than most of its group have, how it answered, what it was called, and
+    the incidents of what it serves.
 
     With --gpu: the hosts that a GPU was in."""
     from tunecheck.errors import Misuse, UsageError
@@ -83,11 +84,16 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
         known = lookup.known_from(store, host)
         found = [] if fact is not None and not lookup.check(fact) else \
             _found(store, host, fact, everything or fact is not None, after)
-        dark = store.facts_last_known(host, {span.fact for span in spans if span.until is None and _told(span.fact)})
-    rows: list[HistoryRow | FoundRow] = [
+        differed = _differed(store, host, fact, everything or fact is not None, after)
+        dark = store.facts_last_known(host, {
+            *(span.fact for span in spans if span.until is None and _told(span.fact)),
+            *(row.fact for row in differed if row.gone is None)})
+        differed = [replace(row, known=dark[row.fact][0], dark=dark[row.fact][1])
+                    if row.gone is None and row.fact in dark else row for row in differed]
+    rows: list[HistoryRow | FoundRow | DifferRow] = [
         HistoryRow(span.fact, span.value, span.since, span.before, span.until, span.until_at,
                    *dark.get(span.fact, (None, None)) if span.until is None else ()) for span in spans]
-    rows = [replace(row, since=row.since.known_from(known)) for row in (*rows, *found)]
+    rows = [replace(row, since=row.since.known_from(known)) for row in (*rows, *found, *differed)]
     rows.sort(key=lambda row: row.since.seen)
     title = f"{host}{f'  {fact}' if fact else ''}, oldest first{f'; {never}' if never else ''}"
     show(title, list(rows), json_to, "history", lookup.no_values(fact or "", host, "nothing changed" + (
@@ -100,6 +106,21 @@ def _told(fact: str) -> bool:
     from .. import lookup
 
     return fact not in lookup.PRESENCE
+
+
+def _differed(store: Store, host: str, fact: str | None, everything: bool, after: float | None) -> list[DifferRow]:
+    """Each time that a value of the host was another one than most of its group have. Without ``everything`` only what
+    came when the host was known already."""
+    from ..fleet_report import Since
+    from ..outputs.rows import DifferRow
+
+    when = {head.id: head.started for head in store.audits()}
+    rows = [DifferRow(each.fact, value, each.since or Since(each.told, when.get(each.told, 0.0)), each.began, each.over,
+                      None if each.over is None else when.get(each.over))
+            for each, value in store.differed(host)
+            if fact is None or each.fact == fact or (fact.endswith(".") and each.fact.startswith(fact))]
+    return [row for row in rows if (everything or row.since.after is not None)
+            and (after is None or row.since.seen_at >= after)]
 
 
 def _found(store: Store, host: str, check: str | None, everything: bool, after: float | None) -> list[FoundRow]:

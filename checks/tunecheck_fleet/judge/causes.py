@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tunecheck.util.host_names import fold
 
 from ..fixes import Step, fixes_of, said
-from ..fleet_report import Cause, LastHeard, Since, Wave, group_text
+from ..fleet_report import Before, Cause, LastHeard, Since, Wave, group_text
 from ..own_command import own_command
 from .naming.names import named
 from .rows import NOT_NOW, OVER, RANK, VALUES, Row, age, later, plain, widest
@@ -62,8 +62,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
     # A check, or a replaced box, is one cause whatever it was that moved: of several values none is that of all.
     moved = (first.authority not in ("desired", "identity")
              or len({(canon(row.before), canon(row.value)) for row in pile}) == 1)
-    befores = Counter(canon(row.before) for row in pile)
-    before = min(befores, key=lambda text: (-befores[text], text))
+    befores = _befores(pile) if moved else ()
     texts = Counter(row.text for row in told)
     text = min(texts, key=lambda text: (-texts[text], not text, text))
     if first.state == "resolved" and first.outcome and len(texts) > 1:      # each is so of its own hosts alone
@@ -75,8 +74,9 @@ def _cause(pile: list[Row], name: str) -> Cause:
         text += f"{'; ' if text else ''}{_last_known(first.unread)}"
     waves = _waves(pile)
     states = {wave.state for wave in waves}
-    if len(befores) > 1 and first.authority in VALUES:
-        text += f"{'; ' if text else ''}{len(befores)} different values before"
+    own = sum(each.whose == "own" for each in befores)
+    if own > 1 and first.authority in VALUES:
+        text += f"{'; ' if text else ''}{own} different values before"
     # A change that some hosts have to take back is told as that.
     back = next((row for row in pile if row.fix != "none"), first) if first.authority in VALUES else first
     fixes = fixes_of((row.host, Step(row.remedy, row.commands)) for row in pile)
@@ -85,7 +85,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=group_text(groups.values()), group_of=groups if len({*groups.values()}) > 1 else {},
         hosts=hosts, value=first.value if moved else None,
-        before=next(row.before for row in pile if canon(row.before) == before) if moved else None,
+        before=befores[0].value if befores else None, befores=befores if _any_value(befores, first) else (),
         expected=_expected(pile, back), fix=back.fix, since=waves[0].since, waves=waves,
         state="grown" if len(states) > 1 else waves[0].state,
         subject=first.subject if len({row.subject for row in told}) == 1 else plain(first.subject), text=text,
@@ -103,6 +103,22 @@ def _cause(pile: list[Row], name: str) -> Cause:
         ended=_ended(pile), began=first.began if len({row.began for row in pile}) == 1 else "",
         last_heard=tuple(LastHeard(*heard, tuple(sorted({row.host for row in pile if row.heard == heard})))
                          for heard in sorted({row.heard for row in pile if row.heard is not None})))
+
+
+def _befores(pile: Iterable[Row]) -> tuple[Before, ...]:
+    """What stands beside the value on each host, that of most hosts first. Of what a host has twice, the first."""
+    own: dict[str, Row] = {}
+    for row in pile:
+        own.setdefault(row.host, row)
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in own.values():
+        found.setdefault((canon(row.before), row.whose), []).append(row)
+    ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0][1] != "own", item[0]))
+    return tuple(Before(rows[0].before, rows[0].whose, tuple(row.host for row in rows)) for _, rows in ranked)
+
+
+def _any_value(befores: Iterable[Before], row: Row) -> bool:
+    return row.value is not None or any(each.value is not None for each in befores)
 
 
 def _not_of_all(text: str, pile: Iterable[Row], hosts: Collection[str]) -> str:

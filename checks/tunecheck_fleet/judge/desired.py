@@ -14,6 +14,7 @@ from tunecheck.rules.codes import NOT_DECLARED
 from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, Thing, subject_key
 from .authority import judged, judges_one
+from .moves import Net
 from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
 from .view import Host, Move, Resolved, View
 from .view_parts import told_as
@@ -42,10 +43,9 @@ class Desired(NamedTuple):
     unsaid: dict[tuple[str, str], str]
 
 
-def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
-            about: str | None = None) -> Desired:
-    """``moved``: host -> fact -> what changed of it. ``about``: no rows but those that a cause with this host could
-    have."""
+def desired(view: View, moves: Net, about: str | None = None) -> Desired:
+    """``about``: no rows but those that a cause with this host could have."""
+    moved = moves.moves
     rows: list[Row] = []
     unjudged: dict[tuple[str, str], str] = {}
     checks: set[tuple[str, str]] = set()
@@ -57,8 +57,10 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
     hosts = {host.host: host for host in view.hosts}
     earlier = {(move.host, move.fact): move for move in view.unapproved}
     stirred: dict[str, set[str]] = defaultdict(set)     # also what changed and came back
+    steps: dict[tuple[str, int], dict[str, Move]] = defaultdict(dict)
     for move in view.moves:
         stirred[move.host].add(move.fact)
+        steps[move.host, move.since.seen][move.fact] = move
     unsaid: dict[tuple[str, str], str] = {}
     said: set[tuple[str, str]] = set()
     known: dict[tuple[str, str], list[str]] = {}
@@ -91,8 +93,8 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
                     # Of several facts the one that changed is not the one that cannot be told.
                     moving = judges if problem.outcome != "unknown" or judges_one(
                         problem.check, problem.subject) else []
-                    steps = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
-                    changed = [step for step in steps if step is not None and (
+                    taken = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
+                    changed = [step for step in taken if step is not None and (
                         problem.outcome != "unknown" or _read_since(view, host, things, step))]
                     row = _row(view, host, problem, things, judges, changed, _state(view, host, things), standing,
                                before)
@@ -114,19 +116,23 @@ def desired(view: View, moved: Mapping[str, Mapping[str, Move]],
         if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
             unjudged[over.host, over.check] = code
             continue
-        why = gone or why_over(problem, judges, moved.get(over.host, {}), allowed)
+        last = steps.get((over.host, over.ended.seen), {}) if over.ended is not None else {}
+        # What is what it was before, too, ended the finding with its last step.
+        changes = {**{fact: step for fact, step in last.items() if moves.back.get((over.host, fact)) == step},
+                   **moved.get(over.host, {})}
+        why = gone or why_over(problem, judges, changes, allowed)
         if why == OVER and any(each.check == over.check and subject_key(over.subject) in each.keys
                                for each in there.problems):
             why = INSTEAD
         checks.add((there.group, over.check))
-        ended = {(over.host, fact) for fact in judges if fact in moved.get(over.host, {})}
+        ended = {(over.host, fact) for fact in judges if fact in changes}
         settled |= ended
         said |= ended
         if wanted is None or over.check in wanted:
             moving = judges if over.outcome != "unknown" or judges_one(problem.check, problem.subject) else []
             # The values as they were while it was open: by these it is in the entry that it was in.
             was = [replace(step, before=step.value, value=step.before) for fact in moving
-                   if (step := moved.get(over.host, {}).get(fact)) is not None]
+                   if (step := last.get(fact) or changes.get(fact)) is not None]
             row = _row(view, there, problem, problem.things, judges, was, "resolved", False)._replace(
                 since=over.since, ended=over.ended, text=why)
             # It is over under the id under which it was open.

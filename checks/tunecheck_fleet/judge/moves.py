@@ -21,10 +21,10 @@ LEAST = 3
 @dataclass(frozen=True)
 class Net:
     """``moves``: host -> fact -> the way from its first value to its last. ``back``: (host, fact) that are what they
-    were, after having been something else."""
+    were, after having been something else -> the last step, from that back."""
 
     moves: dict[str, dict[str, Move]]
-    back: tuple[tuple[str, str], ...]
+    back: dict[tuple[str, str], Move]
 
 
 def net(moves: Iterable[Move]) -> Net:
@@ -32,18 +32,18 @@ def net(moves: Iterable[Move]) -> Net:
     for move in moves:
         steps[move.host, move.fact].append(move)
     found: dict[str, dict[str, Move]] = defaultdict(dict)
-    back = []
+    back: dict[tuple[str, str], Move] = {}
     for (host, fact), taken in sorted(steps.items()):
         taken.sort(key=lambda move: move.since.seen)
         first, last = taken[0], taken[-1]
         if canon(first.before) == canon(last.value):
-            back.append((host, fact))
+            back[host, fact] = last
         else:
             since = last.since if len(taken) == 1 else Since(last.since.seen, last.since.seen_at,
                                                              first.since.after, first.since.after_at)
             found[host][fact] = replace(last, before=first.before, since=since, ours=all(move.ours for move in taken),
                                           held=first.held, first=first.since.seen if len(taken) > 1 else 0)
-    return Net(dict(found), tuple(back))
+    return Net(dict(found), back)
 
 
 def rollouts(view: View, moves: Net, part: float) -> dict[tuple[str, str, str], tuple[int, int]]:

@@ -41,6 +41,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     rows = _earlier(view, moves, found, not_of, not_facts, not_hosts)
     joined = _joined(view, moves)
     hosts = {host.host: host for host in view.hosts}
+    said: dict[tuple[str, ...], str] = {}
     for host, facts in sorted(moves.moves.items()):
         if host in not_hosts:
             continue
@@ -59,7 +60,7 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             rows.append(Row(
                 "previous", meta.severity, fact, move.group, host, expected="changed", fix=meta.fix, value=move.value,
                 before=move.before, since=move.since, state=_state(view, host, move.since),
-                text=_text(view, moves, vote, roll, move) or (
+                text=_text(view, moves, vote, roll, move, where.cohort if where else "", said) or (
                     _approved(view, host, fact) if view.left(host, fact, move.value) and not move.ours else ""),
                 same=canon(move.value), intended=move.ours,
                 rollout=roll is not None))
@@ -153,25 +154,36 @@ def _approved(view: View, host: str, fact: str) -> str:
     return f"{decision.author} approved {said} as of #{decision.audit}"
 
 
-def _text(view: View, moves: Net, vote: Vote | None, roll: tuple[int, int] | None, move: Move) -> str:
+def _text(view: View, moves: Net, vote: Vote | None, roll: tuple[int, int] | None, move: Move,
+          like: str, said: dict[tuple[str, ...], str]) -> str:
+    """``said``: what is said already of others that did the same."""
     if roll is None:
         return ""
     audit, count = roll
     if vote is None or not vote.moved or canon(vote.value) != canon(move.value):
         return f"rollout: {count} changed to it in #{audit}"
-    came, silent = _came(view, moves, move, audit)
-    # Of hosts that are silent nobody knows what they have now, and only what they had.
-    now = min(vote.count, vote.total - len(silent))
-    told = f"fleet moved: now on {now} of {vote.total - len(silent)}, {min(len(came), now)} of them in #{audit}"
-    return told + (f"; {some(silent, 3, ', ')}, silent now, moved too" if silent else "")
+    key = (move.group, like, move.fact)
+    if key not in said:
+        said[key] = _fleet_moved(view, moves, vote, move, like, audit)
+    return said[key]
 
 
-def _came(view: View, moves: Net, move: Move, audit: int) -> tuple[list[str], list[str]]:
-    """The hosts of one group and hardware that came to the value in that audit: those that answered, and the others."""
-    hosts = {host.host: host for host in view.hosts}
-    like = hosts[move.host].cohort if move.host in hosts else ""
-    found = [name for name, facts in moves.moves.items() if (each := facts.get(move.fact)) is not None
-             and each.group == move.group and each.since.seen == audit and canon(each.value) == canon(move.value)
-             and name in hosts and hosts[name].cohort == like]
-    silent = sorted(name for name in found if not hosts[name].answered)
-    return [name for name in found if hosts[name].answered], silent
+def _fleet_moved(view: View, moves: Net, vote: Vote, move: Move, like: str, audit: int) -> str:
+    """How many have it now, of those that tell what they have; of all others it is said who they are."""
+    hosts = [host for host in view.hosts if host.group == move.group and host.cohort == like and host.told]
+    silent = [host.host for host in hosts if not host.answered]
+    untold = [host.host for host in hosts if host.answered and host.unread(move.fact)]
+    tell = {host.host for host in hosts}.difference(silent, untold)
+    others = {outlier.host for outlier in view.outliers
+              if (outlier.fact, outlier.group, outlier.hardware) == (move.fact, move.group, like)}
+    # Where no value leads by so much, nobody lists the others.
+    now = len(tell - others) if others or vote.count == vote.total else min(vote.count, len(tell))
+    came = {name for name, facts in moves.moves.items() if (each := facts.get(move.fact)) is not None
+            and each.group == move.group and each.since.seen == audit and canon(each.value) == canon(move.value)}
+    told = f"fleet moved: now on {now} of {len(tell)}, {min(len(came & tell), now)} of them in #{audit}"
+    for names, what in ((sorted(others & tell), "not on {}"),
+                        ([name for name in silent if name in came], "{}, silent now, moved too"),
+                        ([name for name in silent if name not in came], "not known of {}, silent now"),
+                        (untold, "{} cannot tell it now")):
+        told += f"; {what.format(some(names, 3, ', '))}" if names else ""
+    return told

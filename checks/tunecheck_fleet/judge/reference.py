@@ -28,6 +28,6 @@ def reference(view: View, not_of: Collection[tuple[str, str]], not_facts: Collec
             if meta.kind != "config" or fact in not_facts or (host.host, fact) in not_of or canon(here) == canon(there):
                 continue
             rows.append(Row("reference", meta.severity, fact, host.group, host.host, expected=f"as on {name}",
-                            fix=meta.fix, value=here, before=there, state="known", text=f"differs from {name}",
-                            same=canon(here)))
+                            fix=meta.fix, value=here, before=there, whose="reference", state="known",
+                            text=f"differs from {name}", same=canon(here)))
     return rows

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command
 
-from ..fleet_report import Authority, Began, Cause, Decision, Since, Waived
+from ..fleet_report import Authority, Began, Cause, Decision, Since, Waived, Whose
 from ..store.sanitize import plain as stored
 from .view import canon
 
@@ -96,6 +96,8 @@ class Row(NamedTuple):
     fix: str
     value: Any = None
     before: Any = None
+    #: Whose ``before`` is.
+    whose: Whose = "own"
     since: Since | None = None
     state: Literal["new", "known", "resolved"] = "new"
     subject: str = ""

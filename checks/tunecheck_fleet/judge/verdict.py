@@ -120,7 +120,7 @@ def _verdict(view: View, options: JudgeOptions, about: str | None) -> tuple[Flee
     moves = net(move for move in view.moves if move.host not in another)
     volatile = volatile_facts(view, moves.moves)
     skip = {fact.fact for fact in volatile if fact.left_out}
-    wanted, settled, checks, unjudged, unsaid = desired(view, moves.moves, about)
+    wanted, settled, checks, unjudged, unsaid = desired(view, moves, about)
     rolled = rollouts(view, moves, options.rollout)
     found = votes(view, moves, options)
     ruled = _ruled(view, settled)

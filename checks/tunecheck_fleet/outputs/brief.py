@@ -33,32 +33,67 @@ def briefs(findings: Sequence[Entry], style: Style, now: float) -> list[list[str
 
 def brief(finding: Entry, style: Style, now: float, whole: bool = True) -> list[str]:
     """Not ``whole``: host and cause first in any case."""
-    told, line = (_in_full(finding, style, now) if whole else None) or _hosts_first(finding, style, now)
-    lines = [cut(line, style)] if len(safe(told)) + CUT <= style.width else wrap(safe(told), style.width, INDENT)
+    line = (_in_full(finding, style, now) if whole else None) or _hosts_first(finding, style, now)
+    lines = [cut(line, style)] if line is not None else wrap(_all_of_it(finding, style, now), style.width, INDENT)
     return [marked(lines[0], _mark(finding.lead)) if style.colour else lines[0], *lines[1:]]
 
 
-def _in_full(finding: Entry, style: Style, now: float) -> tuple[str, str] | None:
-    """The part that is never cut, and the line that begins with it; None where it leaves no room for what is said. The
+def _in_full(finding: Entry, style: Style, now: float) -> str | None:
+    """The line that begins with what is never cut; None where it leaves no room for values, or for what is said. The
     names of other checks that fail are worth more than the end of what is said, and than its age."""
-    cause, says, title = finding.lead, words.says(finding), words.title(finding)
+    cause, title = finding.lead, words.title(finding)
     titles = [f"{title} and {names}" for names in words.other_checks(finding)] or [title]
-    for each, less in product(titles, (False, True)):
+    for each, less in product(titles, (False, True)) if style.width >= _WIDE else ():
         about = ", ".join(filter(None, (*_known(cause), *_decided(finding, now), _age(cause, now, less))))
         told = f"{_head(cause)}{about}{'  ' if about else ''}{each} on {fold(cause.hosts, _HOSTS)}"
-        if style.width >= _WIDE and len(safe(told)) + min(_SAID, len(says)) + CUT <= style.width:
-            return told, safe(f"{told} ({cause.group}){': ' if says else ''}{says}")
+        for group in (f" ({cause.group})", ""):
+            if (line := _with_values(told + group, finding, style)) is not None:
+                return line
     return None
 
 
-def _hosts_first(finding: Entry, style: Style, now: float) -> tuple[str, str]:
-    """As _in_full. Neither host nor cause is ever cut off, nor all that is said of it, nor what somebody decided."""
-    cause, says, decided = finding.lead, words.says(finding), ", ".join(_decided(finding, now))
-    told = f"{_head(cause)}{decided}{'  ' if decided else ''}{fold(cause.hosts, _HOSTS)}: {words.title(finding)}"
-    told += next((f" and {names}" for names in words.other_checks(finding)
-                  if len(safe(f"{told} and {names}")) + CUT <= style.width), "")
-    rest = ", ".join(filter(None, (*_known(cause), _age(cause, now, True))))
-    return told, safe("; ".join(filter(None, (f"{told}{': ' if says else ''}{says}", rest))))
+def _hosts_first(finding: Entry, style: Style, now: float) -> str | None:
+    """As _in_full. Neither host nor cause is ever cut off, nor its values, nor all that is said of it, nor what
+    somebody decided. What there is no room for at all is left out: since when, then other checks."""
+    told = _host_and_title(finding, now)
+    known, age = _known(finding.lead), _age(finding.lead, now, True)
+    rests = [", ".join(rest) for rest in ([*known, *filter(None, [age])], known) if rest]
+    for names in (*(f" and {names}" for names in words.other_checks(finding)), ""):
+        if (line := _with_values(told + names, finding, style)) is not None:
+            return next((more for rest in rests if len(more := safe(f"{line}; {rest}")) <= style.width), line)
+    return None
+
+
+def _all_of_it(finding: Entry, style: Style, now: float) -> str:
+    """What there is no room for in one line, in as few as it takes; of a sentence its beginning."""
+    told, says = _host_and_title(finding, now), words.says_within(finding, style.width - INDENT - 1, _SAID)
+    if says is None:
+        says = _says(finding)
+    return safe(f"{told}{': ' if says else ''}{says[:style.width]}{'...' if len(says) > style.width else ''}")
+
+
+def _host_and_title(finding: Entry, now: float) -> str:
+    cause, decided = finding.lead, ", ".join(_decided(finding, now))
+    return f"{_head(cause)}{decided}{'  ' if decided else ''}{fold(cause.hosts, _HOSTS)}: {words.title(finding)}"
+
+
+def _with_values(told: str, finding: Entry, style: Style) -> str | None:
+    """The line with what it says, of which a sentence may be cut; None where there is no room for it."""
+    told = safe(told)
+    room = style.width - len(told)
+    if not (whole := _says(finding)):
+        return told if room >= 0 else None
+    if len(safe(whole)) + 2 <= room:
+        return f"{told}: {safe(whole)}"
+    says = words.says_within(finding, room - 2, _SAID + CUT)
+    return None if says is None else f"{told}: {safe(says)}" if says else told if room >= 0 else None
+
+
+def _says(finding: Entry) -> str:
+    """Of what is over also how many facts came back with it: there is no other line of it."""
+    count = len(finding.more) if finding.lead.state == "resolved" else 0
+    return "; ".join(filter(None, (words.says(finding),
+                                   f"{words.plural(count, 'more fact')} (-v lists them)" if count else "")))
 
 
 def _mark(cause: Cause) -> str:

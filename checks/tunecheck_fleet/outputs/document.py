@@ -90,6 +90,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "fix": cause.fix, "remedy": cause.remedy, "commands": _shown(cause),
         "fixes": [{"hosts": list(fix.hosts), "steps": [{"remedy": step.remedy, "commands": _shown(step)}
                                                        for step in fix.steps]} for fix in cause.fixes],
+        "befores": [{"value": each.value, "whose": each.whose, "hosts": list(each.hosts)} for each in cause.befores],
         "began": cause.began, "intended": cause.intended, "standing": cause.standing, "rollout": cause.rollout,
         "flapping": list(cause.flapping),
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,

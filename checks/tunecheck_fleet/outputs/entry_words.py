@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tunecheck.report.style import safe
 from tunecheck.util.host_names import fold
 from tunecheck.util.text import some
 
@@ -17,8 +18,8 @@ from .fix_words import placed
 from .text import ago, change, clock, in_words, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "fix", "judgement", "lead",
-           "more", "named_hosts", "needs", "other_checks", "over", "part_of", "plural", "remarks", "says", "severity",
-           "silence", "title", "wave"]
+           "more", "named_hosts", "needs", "other_checks", "over", "part_of", "plural", "remarks", "says",
+           "says_within", "severity", "silence", "title", "wave"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -26,6 +27,8 @@ _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware ch
 NAMES, FEW = 120, 3
 #: What a fix begins with where no host of a cause answered.
 _STILL = "if it is still so when it answers"
+#: Characters of a value, where there is little room.
+_SHORTER = (60, 40, 30, 24, 18, 15, 12)
 #: Characters of somebody's own words in one line.
 _NOTE = 30
 
@@ -136,6 +139,19 @@ def says(finding: Entry) -> str:
         return ""
     place = f"missing at {some(moves.places, FEW, ', ')}" if moves.places and moves.fewer > 0 else ""
     return "; ".join(part for part in (_boards(moves), place) if part) or lead(finding)
+
+
+def says_within(finding: Entry, room: int, least: int = 0) -> str | None:
+    """The same in ``room`` characters: values are made shorter, each where it is like the other one, and none is cut
+    off. None: there is no room. A sentence may be cut off at its end, where ``least`` characters of it are left."""
+    said = says(finding)
+    if len(safe(said)) <= room:
+        return said
+    if gpus_of(finding) is not None:
+        return None
+    if in_words(finding.lead):
+        return said if room >= least > 0 else None
+    return next((said for longest in _SHORTER if len(safe(said := change(finding.lead, longest))) <= room), None)
 
 
 def lead(finding: Entry) -> str:

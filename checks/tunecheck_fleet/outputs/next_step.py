@@ -50,13 +50,14 @@ def _step(findings: Sequence[Entry], report: FleetReport, verbose: bool, tight: 
 def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) -> tuple[str, list[str]]:
     """The step about what was found. Where all that is known of the only host stands here, what is to be done about
     it."""
+    mute = silent(report)
     for word in OPEN[:3]:
         there = [each for each in findings if kind(each.lead) == word and each.lead.id and each.part_of is None
-                 and not each.mended]
+                 and not (each.mended and _failing(each, mute) is None)]
         if not there:
             continue
         entry = min(there, key=lambda each: _weight(each.lead))
-        first = _whole(first_of(entry.lead, _heard(report)), findings, report)
+        first = _whole(first_of(_to_mend(entry, mute), _heard(report)), findings, report)
         host = _worst(first.new_hosts or first.hosts, report)
         control = any(each.where == "control" for each in first.commands)
         if first.authority == "desired" and first.remedy and (control or before(first)):
@@ -88,6 +89,22 @@ def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) 
         return command, [command]
     command = approving(right)
     return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
+
+
+def _to_mend(entry: Entry, mute: set[str]) -> Cause:
+    """What leads the entry; of values that changed, and with which a check fails, that check: to approve the values
+    does not end it. A GPU that is lost is looked for, whichever check misses it."""
+    gpus = gpus_of(entry)
+    if entry.lead.authority in ("desired", "identity") or (gpus is not None and gpus.fewer > 0):
+        return entry.lead
+    return _failing(entry, mute) or entry.lead
+
+
+def _failing(entry: Entry, mute: set[str]) -> Cause | None:
+    """The worst check that fails below what leads, or failed when it could be told last, on a host that answered."""
+    found = [each.on(set(each.hosts) - mute) for each in entry.more if each.counts and each.id
+             and each.authority == "desired" and "fail" in (each.outcome, each.was) and not set(each.hosts) <= mute]
+    return min(found, key=_weight, default=None)
 
 
 def _of_unread(report: FleetReport) -> tuple[str, list[str]]:

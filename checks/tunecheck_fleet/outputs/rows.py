@@ -12,14 +12,14 @@ from tunecheck import __version__
 from tunecheck.report.style import Style
 from tunecheck.util.at_first_use import dataclass
 
-from ..fleet_report import Decision, Since
+from ..fleet_report import Began, Decision, Since
 from ..model import Change
 from ..store.rows import Volatile, Waiver
 from .lines import entry
 from .text import SEVERITIES, ago, clock, heard, interval, measured, shown, shown_apart, since_of
 
-__all__ = ["BlameRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document", "list_text",
-           "with_coverage"]
+__all__ = ["BlameRow", "DifferRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document",
+           "list_text", "with_coverage"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,21 @@ class FoundRow:
 
 
 @dataclass(frozen=True)
+class DifferRow:
+    """That a box had another value than most of its group: since when, by what that ``began`` (as of a cause), and,
+    where it is over, the first audit of that; ``known`` and ``dark`` as in HistoryRow."""
+
+    fact: str
+    value: Any
+    since: Since
+    began: Began
+    gone: int | None = None
+    gone_at: float | None = None
+    known: int | None = None
+    dark: int | None = None
+
+
+@dataclass(frozen=True)
 class BlameRow:
     """A value of one fact on one box with what changed it: ``change`` is our own run at that time, None: none that
     the box told of. A value that was there when the box was first seen is blamed on nobody."""
@@ -111,7 +126,12 @@ class BlameRow:
     change: Change | None = None
 
 
-Row = FleetRow | DriftRow | HistoryRow | FoundRow | BlameRow
+Row = FleetRow | DriftRow | HistoryRow | FoundRow | DifferRow | BlameRow
+#: By what a box began to differ, where it is not its own change, which stands beside it.
+_BEGAN: Mapping[Began, str] = {
+    "": "", "changed": "", "first": "", "others": ": the others changed, this did not",
+    "regrouped": ": it was moved to another group",
+    "share": ": its own value did not change, and so many others have one value only since then"}
 #: What only JSON shows as rows.
 Listed = Row | Waiver | Volatile | Decision
 
@@ -129,9 +149,11 @@ def list_text(title: str, rows: Sequence[Row], style: Style, now: float | None =
         elif isinstance(row, HistoryRow) and row.fact == "host.incident":
             lines += entry("", [f"told in {interval(replace(row.since, after=None, after_at=None), now)}"], style,
                            f"{row.fact}: {_incident(row.value)}")
-        elif isinstance(row, HistoryRow | FoundRow):
+        elif isinstance(row, HistoryRow | FoundRow | DifferRow):
             until = f", until #{row.gone}" + (f" ({ago(row.gone_at, now)})" if row.gone_at is not None else "")
-            first = f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
+            first = f"{row.fact}: differs from most of its group: {shown(measured(row.fact, row.value))}" \
+                f"{_BEGAN[row.began]}" if isinstance(row, DifferRow) else \
+                f"{row.fact}: {_moved(row)}" if isinstance(row, HistoryRow) else \
                 f"check {row.fact} {row.subject}{f' ({row.code})' if row.code else ''}: {row.now or row.outcome}"
             lines += entry("", [f"since {_since(row, now)}{until if row.gone is not None else _still(row)}"],
                            style, first)
@@ -177,7 +199,7 @@ def _fleet(row: FleetRow, style: Style, now: float) -> list[str]:
     return entry("", parts, style, first)
 
 
-def _still(row: HistoryRow | FoundRow) -> str:
+def _still(row: HistoryRow | FoundRow | DifferRow) -> str:
     """What is to be said of what is open: that it is still so, or until when that was known."""
     unknown = isinstance(row, FoundRow) and row.now not in ("", row.outcome)
     if not unknown and row.dark is None:
@@ -187,7 +209,7 @@ def _still(row: HistoryRow | FoundRow) -> str:
     return f", {was}{last}; cannot be told {f'since #{row.dark}' if row.dark is not None else 'now'}"
 
 
-def _since(row: HistoryRow | FoundRow, now: float) -> str:
+def _since(row: HistoryRow | FoundRow | DifferRow, now: float) -> str:
     """How a host answers is known from the audit on that asked it first, also where it never answered."""
     if row.fact == "host.answer" and row.since.after is None:
         return f"#{row.since.seen} (first asked {ago(row.since.seen_at, now)})"

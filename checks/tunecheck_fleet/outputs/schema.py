@@ -39,6 +39,7 @@ _AUDIT = object_(id=COUNT, started=_TIME, finished=_MAYBE_TIME, scope=TEXT, aske
 _WAIVED = object_(id=COUNT, until=_TIME, author=TEXT, reason=TEXT)
 _DECISION = object_(id=COUNT, audit=COUNT, author=TEXT, owner=TEXT, link=TEXT, note=TEXT, at=_TIME)
 _WAVE = object_(state={"enum": ["new", "known", "resolved"]}, since=maybe(_SINCE), hosts=listed(TEXT))
+_BEFORE = object_(value=_VALUE, whose={"enum": ["own", "others", "reference"]}, hosts=listed(TEXT))
 _FIX = object_(hosts=listed(TEXT), steps=listed(object_(remedy=TEXT, commands=COMMANDS)))
 _FIELDS: dict[str, dict[str, Any]] = dict(
     id=TEXT, kind={"enum": list(KINDS)},
@@ -49,7 +50,8 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     was=later({"enum": ["", "fail", "warn"]}), absence=later(TEXT), source=later(TEXT), before=_VALUE, value=_VALUE,
     expected=TEXT,
     text=TEXT, hosts=listed(TEXT), since=maybe(_SINCE), waves=listed(_WAVE), fix=TEXT, remedy=TEXT, commands=COMMANDS,
-    fixes=later(listed(_FIX)), began=later({"enum": ["", "changed", "first", "others", "regrouped", "share"]}),
+    fixes=later(listed(_FIX)), befores=later(listed(_BEFORE)),
+    began=later({"enum": ["", "changed", "first", "others", "regrouped", "share"]}),
     intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
     untold=later(listed(TEXT)), ended=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
@@ -101,6 +103,9 @@ _ROWS = {
                         gone=MAYBE_COUNT, gone_at=_MAYBE_TIME,
                         now=later({"enum": ["", "fail", "warn", "unknown"]}),
                         known=later(MAYBE_COUNT), dark=later(MAYBE_COUNT), code=later(TEXT)),
+    "DifferRow": object_(fact=TEXT, value=_VALUE, since=_SINCE,
+                         began={"enum": ["", "changed", "first", "others", "regrouped", "share"]},
+                         gone=MAYBE_COUNT, gone_at=_MAYBE_TIME, known=MAYBE_COUNT, dark=MAYBE_COUNT),
     "BlameRow": object_(fact=TEXT, value=_VALUE, since=_SINCE, before=_VALUE,
                         change=maybe(object_(run=TEXT, at={"type": "number"}, state=TEXT))),
     "Waiver": object_(

@@ -193,7 +193,9 @@ def _four(finding: Entry, style: Style, now: float) -> list[str]:
         fix = [cut(safe(f"{' ' * INDENT}{last}"), style)] if last else []
     about = ", ".join((kind(cause), *words.remarks(cause, now)))
     mark = words.severity(cause)
-    title = f"{mark:<{INDENT}}{about}  {words.title(finding)}: {words.says(finding)}"
+    title = f"{mark:<{INDENT}}{about}  {words.title(finding)}: "
+    says = words.says_within(finding, style.width - len(safe(title)), 1)
+    title += words.says(finding) if says is None else says
     lines = [*(cut(safe(line), style) for line in (title, " " * INDENT + where)),
         *_judged(finding, since, style, now), *fix]
     return [marked(lines[0], mark) if style.colour else lines[0], *lines[1:]]

@@ -12,7 +12,7 @@ from typing import Any
 
 from tunecheck.util.host_names import fold, natural
 
-from ..fleet_report import Cause, FleetReport, HostRow, Since, Waived
+from ..fleet_report import Before, Cause, FleetReport, HostRow, Since, Waived
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "UNJUDGED", "ago", "between", "change",
            "clock", "compared", "counted_as", "coverage", "days", "gaps", "groups", "heard", "in_words", "interval",
@@ -34,6 +34,8 @@ _HEARD = {"ok": "answered"}
 FOR_GOOD = "for good"
 _NEVER = 253402300799.0
 _LONGEST_VALUE = 160
+#: Of a change that is not the same for all hosts, how many are told, and characters of the names of hosts of each.
+_WAYS, _HOSTS = 3, 30
 #: What may be of a value at all, and of what is alike how much stands beside what differs.
 _WHOLE, _ALIKE = 1 << 20, 20
 #: Seconds in a unit, the largest first.
@@ -59,8 +61,9 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
         return [shown(value, longest) for value in values]
     start = _alike(whole)
     # A few characters of what is alike, to be found again; from the beginning of a word where one is near.
-    start = max(0, start - _ALIKE)
-    blank = whole[0].find(" ", start, start + _ALIKE)
+    near = min(_ALIKE, longest // 3)
+    start = max(0, start - near)
+    blank = whole[0].find(" ", start, start + near)
     start = start if not start or blank < 0 else blank + 1
     end = _alike([text[start:][::-1] for text in whole])
     found = []
@@ -68,7 +71,7 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
         if len(text) <= longest and not start:
             found.append(text)
             continue
-        last = max(start, len(text) - max(0, end - _ALIKE))
+        last = max(start, len(text) - max(0, end - near))
         most = longest - 3 * (start > 0)
         part = text[start:last] if last - start <= most - 3 else text[start:start + most - 3]
         found.append(f"{'...' * (start > 0)}{part}{'...' * (start + len(part) < len(text))}")
@@ -121,16 +124,27 @@ def _text(value: Any, depth: int) -> str:
     return json.dumps(value, default=str)
 
 
-def change(cause: Cause) -> str:
-    """"pt -> (absent)", or "pt (most others: off)" where its value did not change; of a check that knows no values,
-    what it says, and of one that is over, why."""
+def change(cause: Cause, longest: int = _LONGEST_VALUE) -> str:
+    """"pt -> (absent)" where the hosts had the one and then the other, else "pt (most others: off)"; where that is not
+    the same for all hosts, each with its own. Of a check that knows no values, what it says, and of one that is over,
+    why. Each value has at most ``longest`` characters."""
     if in_words(cause):
         return cause.text or "(absent)"
-    before, value = measured(cause.fact, cause.before), measured(cause.fact, cause.value)
-    if cause.unchanged and cause.before != cause.value:
-        others, own = shown_apart((before, value))
-        return f"{own} (most others: {others})"
-    return " -> ".join(shown_apart((before, value))) if cause.before != cause.value else shown(value)
+    ways = [(_beside(cause, each, longest), each.hosts) for each in cause.all_befores]
+    if len(ways) == 1:
+        return ways[0][0]
+    left = len(ways) - _WAYS
+    return "; ".join(f"{way} on {fold(hosts, _HOSTS)}" for way, hosts in ways[:_WAYS]) + (
+        f"; and from {left} more value{'s' * (left != 1)}" if left > 0 else "")
+
+
+def _beside(cause: Cause, before: Before, longest: int) -> str:
+    if before.value == cause.value:
+        return shown(measured(cause.fact, cause.value), longest)
+    earlier, value = shown_apart((measured(cause.fact, before.value), measured(cause.fact, cause.value)), longest)
+    if before.whose == "own":
+        return f"{earlier} -> {value}"
+    return f"{value} ({'most others' if before.whose == 'others' else cause.expected}: {earlier})"
 
 
 def in_words(cause: Cause) -> bool:

@@ -25,8 +25,8 @@ from ..entries import Entry, entries, gpus_of
 from ..fleet_report import FleetReport
 from .counts import verdict_line
 from .document import audit_of, entry_of
-from .entry_words import says, severity, title
-from .text import change, kind
+from .entry_words import says, says_within, severity, title
+from .text import kind
 
 if TYPE_CHECKING:
     import httpx
@@ -36,6 +36,8 @@ __all__ = ["SECRET", "Hook", "check_hook", "check_link", "event", "post", "secre
 #: The environment variable with the secret.
 SECRET = "TUNECHECK_WEBHOOK_SECRET"
 _LINES, _WIDTH, _SCOPE = 10, 200, 80
+#: Characters of a sentence that stay in a line in any case.
+_SAID = 40
 #: Causes that the generic document tells in full, new and resolved each.
 _MOST = 200
 _HEADER = re.compile(r"([A-Za-z0-9-]{1,64}): ?([\x21-\x7e][\x20-\x7e]{0,4095})")
@@ -214,13 +216,20 @@ def _line(entry: Entry) -> str:
     grown = lead.state == "grown"
     word = "RESOLVED" if lead.state == "resolved" else f"{'GREW' if grown else 'NEW'} {severity(lead)}"
     gpus = gpus_of(entry) is not None
-    what = f"{title(entry)}{': ' * bool(says(entry))}{says(entry)}" if gpus else f"{lead.fact}: {change(lead)}"
-    text = f"{word} {lead.group} {what} on {fold(lead.new_hosts if grown else lead.hosts, 60)}"
+    text = f" on {fold(lead.new_hosts if grown else lead.hosts, 60)}"
     if grown:
         count = len(lead.hosts) - len(lead.new_hosts)
         text += f", beside {count} host{'s' * (count != 1)} that {'has' if count == 1 else 'have'} it" + (
             f" since #{lead.since.seen}" if lead.since is not None else "")
-    return text + (f", and {len(entry.more)} more of it" if entry.more else "")
+    text += f", and {len(entry.more)} more of it" if entry.more else ""
+    # The hosts stand at the end: what is said before them is made shorter, and they are not cut off.
+    head = f"{word} {lead.group} {f'{title(entry)}: ' if gpus else f'{lead.fact}: '}"
+    room = _WIDTH - len(safe(f"{head}{text}"))
+    said = says(entry)
+    within = says_within(entry, room) if room > 0 else said
+    if within is None:
+        within = said if len(said) <= room else f"{said[:max(_SAID, room) - 3]}..."
+    return f"{head if within else head[:-2]}{within}{text}"
 
 
 def _digest(report: FleetReport, new: list[Entry], resolved: list[Entry], link: str) -> str:

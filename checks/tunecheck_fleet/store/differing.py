@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, insert, or_, select, update
 
 from . import audits
-from .audit_queries import earlier_names, since, times
+from .audit_queries import during, earlier_names, since, times
 from .census import survey_of
 from .groups.members import members_of
+from .history import names_and_values
+from .hosts import find
 from .rows import Differing, Outlier
-from .schema import compared, differing, fact, host
+from .schema import compared, differing, fact, host, span
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .open_history import OpenHistory
 
-__all__ = ["among", "is_kept", "keep", "standing"]
+__all__ = ["among", "is_kept", "keep", "of_host", "standing"]
 
 
 def standing(store: OpenHistory, number: int, after: int) -> list[Differing]:
@@ -39,6 +43,22 @@ def standing(store: OpenHistory, number: int, after: int) -> list[Differing]:
         None if row.seen_audit is None else since(when, row.seen_audit, row.after_audit), row.began, row.from_audit,
         row.until_audit if row.until_audit is not None and row.until_audit <= number else None) for row in rows}
     return list(found.values())
+
+
+def of_host(store: OpenHistory, name: str) -> list[tuple[Differing, Any]]:
+    """Each time that the host differed, oldest first, with the value that it had when that was told first."""
+    with store.db.read() as connection:
+        when = times(store, connection)
+        number = find(store, connection, name).id
+        rows = connection.execute(
+            select(differing.c.fact_id, span.c.value_id, differing.c.from_audit, differing.c.until_audit,
+                   differing.c.seen_audit, differing.c.after_audit, differing.c.began)
+            .outerjoin(span, (span.c.host_id == differing.c.host_id) & (span.c.fact_id == differing.c.fact_id)
+                       & during(differing.c.from_audit))
+            .where(differing.c.host_id == number).order_by(differing.c.from_audit, differing.c.fact_id)).all()
+        named, values = names_and_values(store, connection, rows)
+    return [(Differing(name, named[fact_id], None if seen is None else since(when, seen, after), began, told, until),
+             values.get(value_id)) for fact_id, value_id, told, until, seen, after, began in rows]
 
 
 def is_kept(store: OpenHistory, number: int) -> bool:

@@ -299,6 +299,10 @@ class Store(OpenHistory):
         """Who differs from most of its like up to that audit, and did after the audit ``after``, as reports told."""
         return differing.standing(self, audit_id, after)
 
+    def differed(self, host: str) -> list[tuple[Differing, Any]]:
+        """Each time that the host differed from most of its like, with its value, oldest first."""
+        return differing.of_host(self, host)
+
     def differing_known(self, audit_id: int) -> bool:
         """Whether it was kept who differed in that audit."""
         return differing.is_kept(self, audit_id)

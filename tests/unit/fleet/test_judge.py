@@ -108,7 +108,8 @@ def test_a_fleet_that_moves_is_one_line_and_who_stays_is_named() -> None:
     report = _said(view(values, moves=moves))
     by = {cause.authority: cause for cause in report.causes}
     assert by["previous"].rollout and len(by["previous"].hosts) == 38
-    assert _figures(by["previous"].text) == ["38", "40", "38", "5"]
+    moved, _, left = by["previous"].text.partition("; ")
+    assert _figures(moved) == ["38", "40", "38", "5"] and left == "not on h003, h004"
     assert by["majority"].hosts == ("h003", "h004") and not by["majority"].rollout
     assert by["majority"].state == "new", "they differ since the others moved"
 

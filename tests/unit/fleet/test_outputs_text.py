@@ -98,7 +98,7 @@ def test_everything_is_said_at_80_columns() -> None:
     assert "299 of 300 in h100-b have {16:8}; since #364..#365 (26 h ago .. 2 h ago)" in " ".join(text.split())
     assert ("SPLIT    h100-b: nic.fw, no verdict\n         28.43.1014 x171 / 28.45.1020 x129\n"
             "         28.45.1020: node000..node128 (129)\n         looks like a rollout") in text
-    for words in ("MEDIUM   known, flapping, #341 24 d ago  gpu.driver on gpu001",
+    for words in ("MEDIUM   flapping  gpu001: gpu.driver: {580.95.05:8} -> {580.82.07:8}; known\n",
                   "LOW      new, rollout", "last answered in #361",
                   "never answered yet", "5 facts unknown in all: gpu.driver", "WAIVED   smt", "until 2026-12-21",
                   "RESOLVED cpu.governor", "NOTE     waiver 4", "to put it back: hands-on work",

@@ -15,9 +15,11 @@ from tests.unit.fleet.store.stores import Clock
 from tunecheck.report.style import Style
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
+from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.outputs.document import document
+from tunecheck_fleet.outputs.entry_words import title
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.webhook import event
@@ -96,6 +98,30 @@ def test_what_is_over_has_the_values_and_the_since_that_it_was_open_with_and_say
     ends = text.count(f"over since #{2 + later}..#{3 + later}")
     assert text.count("RESOLVED ") == ends == len(_ids(found, over=True))
     assert html(found).count("over since #") == sum(each.state == "resolved" for each in found.causes)
+
+
+@pytest.mark.parametrize("mark", _MARKS)
+def test_over_several_audits_it_is_the_same_entry_with_the_same_title(store: Store, mark: str) -> None:
+    fleet = Fleet(hosts=10)
+    host = min(name for name in fleet.boxes if not name.startswith("g99"))
+    fleet.mark(mark, 2, [host], until=4)
+    for night in range(1, 4):
+        _audit(store, fleet.night(night))
+    over = {(each.lead.id, title(each)) for each in entries(_audit(store, fleet.night(4)).causes)
+            if each.lead.state == "resolved"}
+    assert over
+    for night in range(4, 6):
+        options = JudgeOptions(now=store.clock(), since=1)
+        for found in (report(store, None, options), focus(report(store, None, options, host), host, None)):
+            told = [each for each in entries(found.causes) if each.lead.state == "resolved"]
+            # What is no finding but a change is not told where it came and went: a note says that it did.
+            assert {(each.lead.id, title(each)) for each in told} <= over, night
+            assert told or (found.notes and mark != "gpu lost")
+            for each in told:
+                line, = [line for line in terminal(found, Style(120)).splitlines()
+                         if line.startswith("RESOLVED") and f" {title(each)} on " in line]
+                assert (f"{len(each.more)} more fact" in line) == bool(each.more)
+        _audit(store, fleet.night(5))
 
 
 def test_what_came_in_two_nights_is_over_as_two_entries(store: Store) -> None:

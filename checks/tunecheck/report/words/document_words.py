@@ -213,6 +213,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "regrouped": "The host was moved to another group.",
         "share": "So many of the others have one value only since then: hosts came or left, or a part of them changed.",
     },
+    "`whose` of `befores` of a cause of the fleet, whose the value is that stands beside the one of these hosts": {
+        "own": "They had it themselves, before it changed.",
+        "others": "Most of the others have it.",
+        "reference": "The host has it that --baseline host:NAME names.",
+    },
     "`status` of a host of the fleet": {"ok": "It answered, and what should be read was read."},
     "`severity` of a cause of the fleet": {
         "low": "It can wait.",

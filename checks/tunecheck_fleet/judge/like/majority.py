@@ -40,7 +40,7 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
     elsewhere = usual(vote_of, options.share)
     hosts = {host.host: host for host in view.hosts}
     regrouped = {move.host for move in view.regrouped}
-    changed = {(move.host, move.fact) for move in view.unapproved}
+    changed = {(move.host, move.fact): move for move in view.unapproved}
     facts = {fact for _, fact in view.differing}
     # Of what was open, the others count however few they have become.
     votes_of = {**votes(view, moves, options, facts), **vote_of}
@@ -59,11 +59,13 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
             view, outlier, move, vote, regrouped, hosts, changed)
         if began not in OWN:
             move = None     # it changed earlier than it began to differ
+        own = move or (changed.get((outlier.host, outlier.fact)) if began == "changed" else None)
+        own = own if own is not None and canon(own.value) == canon(outlier.value) else None
         meta = view.of(outlier.fact)
         rows.append(Row(
             "majority", meta.severity, outlier.fact, outlier.group, outlier.host,
             expected=f"differs from {vote.count} of {vote.total} in {outlier.group}", fix=meta.fix, value=outlier.value,
-            before=move.before if move else vote.value, since=since,
+            before=own.before if own else vote.value, whose="own" if own else "others", since=since,
             state="new" if _fresh(view, outlier.host, since) else "known", began=began,
             text="; ".join(filter(None, (began_text(began, since, outlier.group, vote),
                                          "" if enough else fewer_text(vote)))),
@@ -106,28 +108,32 @@ def _fresh(view: View, host: str, since: Since | None) -> bool:
 def _back(view: View, moves: Net, vote_of: Mapping[Key, Vote], not_of: Collection[tuple[str, str]],
           not_facts: Collection[str], rolled: Collection[tuple[str, str, str]],
           options: JudgeOptions) -> tuple[list[Row], set[tuple[str, str]]]:
-    """Hosts that differed at the previous audit, changed, and do not any more."""
+    """Hosts that differed at the previous audit, changed, and do not any more; and those that began to differ since,
+    and came back to what they had."""
     rows, settled = [], set()
     hardware = {host.host: host.cohort for host in view.hosts}
-    for host, facts in sorted(moves.moves.items()):
-        for fact, move in sorted(facts.items()):
-            vote = vote_of.get((move.group, hardware.get(host, ""), fact))
-            state = view.differing.get((host, fact))
-            state = state if state is not None and view.was_open(state) and move.since.seen > state.told else None
-            # Who did what the others had done while it was silent has put nothing right: nothing was found on it.
-            if state is None and view.followed:
-                continue
-            if vote is None or not (vote.share > SPLIT if state else vote.share >= options.share) or vote.moved \
-                    or canon(move.value) != (canon(vote.value) if state else vote.before) \
-                    or (host, fact) in not_of or fact in not_facts \
-                    or (move.group, fact, canon(move.value)) in rolled \
-                    or (view.left(host, fact, move.value) and not move.ours):   # approved is another one
-                continue
-            meta = view.of(fact)
-            rows.append(Row(
-                "majority", meta.severity, fact, move.group, host, expected=f"again as {vote.count} of {vote.total} in "
-                f"{move.group}", fix=meta.fix, value=move.before, before=vote.value,
-                since=state.since if state else move.held,
-                state="resolved", ended=move.since, same=canon(move.before)))
-            settled.add((host, fact))
+    changed = {(host, fact): move for host, facts in moves.moves.items() for fact, move in facts.items()}
+    for (host, fact), move in sorted((changed | moves.back).items(), key=lambda item: item[0]):
+        vote = vote_of.get((move.group, hardware.get(host, ""), fact))
+        came_back = (host, fact) in moves.back
+        state = view.differing.get((host, fact))
+        state = state if state is not None and move.since.seen > state.told and (
+            view.was_open(state) or (came_back and state.over == move.since.seen)) else None
+        # Who did what the others had done while it was silent has put nothing right: nothing was found on it.
+        if state is None and (view.followed or came_back):
+            continue
+        if vote is None or not (vote.share > SPLIT if state else vote.share >= options.share) or vote.moved \
+                or canon(move.value) != (canon(vote.value) if state else vote.before) \
+                or (host, fact) in not_of or fact in not_facts \
+                or (move.group, fact, canon(move.value)) in rolled \
+                or (view.left(host, fact, move.value) and not move.ours):   # approved is another one
+            continue
+        meta = view.of(fact)
+        rows.append(Row(
+            "majority", meta.severity, fact, move.group, host, expected=f"again as {vote.count} of {vote.total} in "
+            f"{move.group}", fix=meta.fix, value=move.before, before=vote.value,
+            # What it came back to it had before: else nobody knows.
+            whose="own" if (host, fact) in view.back else "others", since=state.since if state else move.held,
+            state="resolved", ended=move.since, same=canon(move.before)))
+        settled.add((host, fact))
     return rows, settled

@@ -48,7 +48,7 @@ def over(view: View, moves: Net, vote_of: Mapping[Key, Vote], still: Collection[
         if host is None or not host.told or key in still or state.host in view.before or state.fact in not_facts \
                 or not view.was_open(state):
             continue
-        move = moves.moves.get(state.host, {}).get(state.fact)
+        move = moves.moves.get(state.host, {}).get(state.fact) or moves.back.get(key)
         outlier = differs.get(key)
         if key in mended or key in not_of or (move is not None and move.since.seen > state.told) or (
                 outlier is not None and outlier.since is not None and outlier.since.seen > state.told):
@@ -80,7 +80,8 @@ def _resolved(view: View, host: Host, state: Differing, vote: Vote) -> Row:
     moved = any(move.host == state.host for move in view.regrouped)
     return Row("majority", meta.severity, state.fact, host.group, state.host,
                expected=f"as {vote.count} of {vote.total} in {host.group}", fix=meta.fix, value=vote.value,
-               before=vote.value, since=state.since, state="resolved", ended=view.now_since, same=canon(vote.value),
+               before=vote.value, whose="others", since=state.since, state="resolved", ended=view.now_since,
+               same=canon(vote.value),
                text=f"moved to {host.group}, where most have the same" if moved else
                "the others came to it, this did not change")
 

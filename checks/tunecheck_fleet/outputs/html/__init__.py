@@ -137,7 +137,8 @@ def _against(cause: Cause) -> tuple[str, str]:
     """What the cause is held against, under its name: only what somebody asks for is expected. Of a change that is what
     was there before; ("", "") where nothing is said."""
     if cause.authority == "previous":
-        return ("Value before", _cut(shown(measured(cause.fact, cause.before)))) if not in_words(cause) else ("", "")
+        own = [each.whose for each in cause.all_befores] == ["own"] and not in_words(cause)
+        return ("Value before", _cut(shown(measured(cause.fact, cause.before)))) if own else ("", "")
     if cause.authority == "majority":
         return "Comparison", cause.expected
     if cause.authority == "identity" and cause.expected == "one host":
