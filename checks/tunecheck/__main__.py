@@ -56,13 +56,10 @@ def main() -> None:
 
 def _run(ours: bool, ended: bool) -> None:
     from .cli.main import main as run
-    from .cli.main import terminate
+    from .util.interrupt import take
 
     try:
-        if ours:
-            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        if ended:
-            _signal.signal(_signal.SIGTERM, terminate)
+        take((_signal.SIGINT,) * ours + (_signal.SIGTERM,) * ended)
         run()
     except SystemExit as left:
         if left.code in (_INTERRUPTED, _TERMINATED):

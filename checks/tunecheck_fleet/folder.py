@@ -34,7 +34,8 @@ _ALL = "/*"
 _NOBODYS = ("lost+found",)
 #: How `tunecheck record` names what it writes, and how deep in a folder a file is looked for.
 _RECORDING, _DEEPEST = ".tar.zst", 2
-_HOW = "expected HOST.json or GROUP/HOST.json, each made on its box by: sudo tunecheck snapshot --json HOST.json"
+#: Endings of files from which a snapshot is made here.
+_SOURCES = (_RECORDING, ".txt", ".log", ".log.gz")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Folder:
         try:
             listed, closed = _listing(root)
         except (FileNotFoundError, NotADirectoryError):
-            raise UsageError(f"--from {path}: is no folder; {_HOW}", Misuse.NOT_THERE) from None
+            raise UsageError(f"--from {path}: is no folder; {_how('FOLDER')}", Misuse.NOT_THERE) from None
         except OSError as error:
             raise UsageError(f"--from {path}: cannot be read ({error.strerror}); expected a folder that the "
                              "user who runs the audit may read", Misuse.UNREADABLE) from None
@@ -71,8 +72,8 @@ class Folder:
                                  "take one away", Misuse.AMBIGUOUS)
             found[file.stem] = (group, file)
         if not found and not closed:
-            raise UsageError(f"--from {path}: holds no snapshot; {_of_recordings(path, _ignored(root, set())) or _HOW}",
-                             Misuse.EMPTY)
+            how = _of_recordings(path, _ignored(root, set())) or _how(path)
+            raise UsageError(f"--from {path}: holds no snapshot; {how}", Misuse.EMPTY)
         return cls(path, found, max_age, tuple(_ignored(root, {file for _, file in found.values()})), closed=closed)
 
     def with_absent(self, before: Iterable[tuple[str, str]]) -> Folder:
@@ -96,7 +97,7 @@ class Folder:
                 return
         if self.files and not self.closed:
             named = _listed(str(file) for _, file in self.files.values())
-            how = _of_recordings(self.path, self.ignored) or _HOW
+            how = _of_recordings(self.path, self.ignored) or _how(self.path)
             raise UsageError(f"--from {self.path}: holds no snapshot, only other files: {named}; {how}; no audit was "
                              "begun", Misuse.EMPTY)
 
@@ -131,11 +132,18 @@ class Folder:
                          f"{'lie' if many > 1 else 'lies'} in {self.path} itself now: of no group, and compared with "
                          f"no host of {group}; where {'they are' if many > 1 else 'it is'} of {group} still, put the "
                          f"file{'s' * (many > 1)} into {place}")
-        if self.ignored:
-            many = len(self.ignored)
+        if unread := list(itertools.filterfalse(self._was_made_one, self.ignored)):
+            many = len(unread)
             notes.append(f"{many} file{'s' * (many > 1)} in {self.path} {'are' if many > 1 else 'is'} not read: "
-                         f"{_listed(self.ignored)}; {_of_recordings(self.path, self.ignored) or _HOW}")
+                         f"{_listed(unread)}; {_of_recordings(self.path, unread) or _how(self.path)}")
         return notes
+
+    def _was_made_one(self, name: str) -> bool:
+        """Whether the snapshot beside this file, or beside the folder that it lies in, is read: it was made of it."""
+        read = {str(file.relative_to(self.path).with_suffix("")) for _, file in self.files.values()}
+        stems = {name.removesuffix(ending) for ending in _SOURCES if name.endswith(ending)}
+        folders = {str(each) for each in Path(name).parents if not any(one.startswith(f"{each}/") for one in read)}
+        return bool(read & (stems | folders))
 
     def answers(self, wanted: Mapping[str, str]) -> Iterator[Answer]:
         """One for each of the hosts ``wanted`` (host -> group)."""
@@ -239,6 +247,13 @@ def _ignored(root: Path, read: set[Path]) -> Iterator[str]:
         place = Path(error.filename).relative_to(root)
         if len(place.parts) > 1:        # else it is one of those that are closed
             yield f"{place}/ ({error.strerror})"
+
+
+def _how(folder: str) -> str:
+    """What a folder has to hold, and how that is made, of whatever there is of a box."""
+    return ("expected HOST.json or GROUP/HOST.json, each made on its box by: sudo tunecheck snapshot --json HOST.json; "
+            "or here, of the outputs or the recording (PATH) of a box, by: tunecheck snapshot --from PATH --json "
+            f"{shlex.quote(str(Path(folder, 'HOST.json')))}")
 
 
 def _of_recordings(folder: str, names: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tunecheck.errors import Misuse, UsageError
+from tunecheck.util.interrupt import held
+from tunecheck.util.left_behind import written
 
 if TYPE_CHECKING:
     from .store import Store
@@ -50,7 +52,9 @@ def _make(path: Path) -> None:
             handle.flush()
             os.fsync(handle.fileno())
         try:
-            os.link(mine, path)
+            with held():
+                os.link(mine, path)
+                written.append(str(path))
         except FileExistsError:
             return
     finally:

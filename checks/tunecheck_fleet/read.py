@@ -34,6 +34,7 @@ __all__ = ["seen"]
 
 _NO_KEY = "no fleet key: a plain digest of it could be guessed"
 #: Reasons for which nobody failed: the snapshot is older or of a recording, or there is no such thing to read.
+_RECORD, _SNAPSHOT = "sudo tunecheck record", "sudo tunecheck snapshot --json HOST.json"
 _NO_FAILURE = (Absence.OLDER, Absence.NOT_RECORDED, Absence.NOT_IN_IMPORT, Absence.ONLY_ON_HOST, Absence.LEFT_OUT,
                Absence.NO_VERSION, Absence.ELSEWHERE, Absence.LOG_TOO_SHORT, Absence.NO_SYSTEMD)
 _OWN = ("judged by the spec that the box itself sent, which proves nothing: the receiver holds none for it; declare "
@@ -120,7 +121,7 @@ def _by_class(flat: Flat, fleet_key: bytes | None
     """Facts to keep as history; of which only the newest is kept; the unknown ones; whether there is a secret."""
     known: dict[str, Any] = {}
     volatile: dict[str, Any] = {}
-    unknown = dict(flat.unknown)
+    unknown = {name: _for_audit(reason) for name, reason in flat.unknown.items()}
     hidden = False
     for name, value in flat.known.items():
         entry = entry_of(name)
@@ -139,6 +140,14 @@ def _by_class(flat: Flat, fleet_key: bytes | None
             else:
                 unknown[name] = Absence.LEFT_OUT.because(_NO_KEY)
     return known, volatile, unknown, hidden
+
+
+def _for_audit(reason: Reason) -> Reason:
+    """An audit reads snapshots, and no recording: where only the box itself can tell a fact, a snapshot made there
+    does."""
+    if reason.absence is Absence.ONLY_ON_HOST and reason.endswith(_RECORD):
+        return Absence.ONLY_ON_HOST.because(f"{reason.removesuffix(_RECORD)}{_SNAPSHOT}")
+    return reason
 
 
 def _case(stored: Stored, spec: Frozen | None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.at_first_use import dataclass
+from tunecheck.util.interrupt import held, let_through
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from .model import Answer, AuditHead, Seen
@@ -135,14 +136,21 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
     what the inventory declares of each. ``say`` gets one line where an earlier one is taken up. ``gone``: hosts that a
     folder need not have any more. ``options``: what it will be judged with, refused before anything is recorded. When
     this returns everything that came is in the store, also where Ctrl-C cut it short (``whole`` is False then)."""
+    source, note = _with_absent(store, source, gone)
+    asked, variables = source.asked()
+    spec_of = specs(variables)
+    # What is kept is kept whole: an interrupt is raised where answers are waited for, or at the end.
+    with held():
+        return _held(store, source, asked, spec_of, say, resume, options, note)
+
+
+def _held(store: Store, source: Source, asked: tuple[tuple[str, str], ...], spec_of: Mapping[str, Frozen],
+          say: Callable[[str], None], resume: bool, options: JudgeOptions | None, note: tuple[str, ...]) -> Done:
     from .apart import Judge
     from .judge_workers import Judges, cores
     from .key import fleet_key
     from .snapshot_age import without_older
 
-    source, note = _with_absent(store, source, gone)
-    asked, variables = source.asked()
-    spec_of = specs(variables)
     key = fleet_key(store)
     head = store.resume(source.scope, RESUME_S) if resume else None
     if options is not None:
@@ -168,7 +176,11 @@ def audit(store: Store, source: Source, specs: Callable[[Mapping[str, Mapping[st
             beside.do(judges.begin(answer, newest))
 
         try:
-            done.whole = not wanted or source.collect(wanted, keep, asked)
+            if wanted:
+                with let_through():
+                    done.whole = source.collect(wanted, keep, asked)
+            else:
+                done.whole = True
         except KeyboardInterrupt:
             done.whole = False
     if done.whole:

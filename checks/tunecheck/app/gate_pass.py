@@ -60,7 +60,9 @@ def forget_pass(path: str) -> None:
     """Remove an older pass at the start of a new preflight, however that ends. UsageError for a place where no pass
     could be left afterwards."""
     from ..gate import passed
-    from ..util.whole_file import check_writable, removed
+    from ..util.interrupt import held
+    from ..util.left_behind import removed
+    from ..util.whole_file import check_writable
 
     _only_root(path)
     passed.make_own_folder(path)
@@ -69,8 +71,9 @@ def forget_pass(path: str) -> None:
         if not stat.S_ISREG(os.lstat(path).st_mode):    # a device node, a FIFO, a link: not ours to take away
             raise UsageError(f"{path}: is no regular file, so it cannot hold a pass; give a file, or leave FILE out "
                              f"for {passed.PATH}", Misuse.UNWRITABLE)
-        Path(path).unlink()
-        removed.append(path)
+        with held():
+            Path(path).unlink()
+            removed.append(path)
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -123,13 +123,11 @@ def _measure(base: str | None, model: str, api: str, api_key_file: str | None, r
         recipe.serve.ready_seconds if recipe and profile == "boot" else 0)
     client = _client(where, model or (recipe.serve.name if recipe else ""), api, api_key_file, ways)
     from ..host.notify import refused
-    from ..serving import interrupt
     from ..serving.session import Session
     from ..serving.session import wait_ready as wait
 
     try:
         wait(client, ready, _waiting)
-        interrupt.remember()
         door, sample = _sampler(where, plan)
         with door:
             seen = Session(client, plan, recipe.max_context if recipe else None, _progress, sample).measure()
@@ -150,8 +148,15 @@ def _forget(path: str) -> None:
     """Remove an earlier acceptance: it says nothing of what is asked now. UsageError where it cannot be removed."""
     from pathlib import Path
 
+    from ..util.interrupt import held
+    from ..util.left_behind import taken_away
+
     try:
-        Path(path).unlink(missing_ok=True)
+        with held():
+            Path(path).unlink()
+            taken_away.append(path)
+    except FileNotFoundError:
+        pass
     except OSError as error:
         raise UsageError(f"--keep {path}: cannot be replaced ({error.strerror}); expected a file in a folder that "
                          "you may write", Misuse.UNWRITABLE) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["complain", "defect", "left_behind", "meant_by", "of_control_node"]
+__all__ = ["complain", "defect", "meant_by", "of_control_node"]
 
 
 def meant_by(error: click.ClickException) -> str:
@@ -74,13 +74,3 @@ def complain(problem: str) -> None:
 
         problem = fitted(f"tunecheck: {problem}", sys.stderr).removeprefix("tunecheck: ")
     click.echo(f"tunecheck: {problem}", err=True)
-
-
-def left_behind() -> str:
-    output = sys.modules.get("tunecheck.util.whole_file")
-    written, gone = (output.written, output.removed) if output else ((), ())
-    parts = [f"already written: {', '.join(written)}"] if written else []
-    if gone:
-        parts.append(f"the older pass holds no more ({', '.join(gone)}): the gate stays closed until tunecheck "
-                     "preflight --pass has passed")
-    return "; ".join(parts) or "nothing was changed"

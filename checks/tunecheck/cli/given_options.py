@@ -53,7 +53,9 @@ def _check_guess(context: click.Context, error: click.NoSuchOption) -> None:
     verb = context.command_path
     if error.option_name == "--from":
         raise UsageError(f"`{verb}` takes no --from; outputs and recordings of one machine are judged by `tunecheck "
-                         "preflight --from PATH`, those of many by `tunecheck audit --from FOLDER`", Misuse.NO_SUCH)
+                         "preflight --from PATH`; of many, make a snapshot of each, `mkdir -p FOLDER && tunecheck "
+                         "snapshot --from PATH --json FOLDER/HOST.json`, then `tunecheck audit --from FOLDER`",
+                         Misuse.NO_SUCH)
     if error.option_name in _COLOURS:
         raise UsageError(f"`{verb}` has no option {error.option_name}; a pipe gets no colours, and a terminal none "
                          f"either with: NO_COLOR=1 {verb}", Misuse.NO_SUCH)

@@ -135,6 +135,8 @@ def _write(folder: Path, made: dict[str, str]) -> None:
     """Write all files of the inventory or none: they are written beside the place, then renamed."""
     import tempfile
 
+    from ..util.interrupt import held
+    from ..util.left_behind import written
     from ..util.safe_files import replace
 
     try:
@@ -144,7 +146,9 @@ def _write(folder: Path, made: dict[str, str]) -> None:
             for path, content in made.items():
                 (ready / path).parent.mkdir(parents=True, exist_ok=True)
                 replace(str(ready / path), content.encode(), 0o644)
-            ready.rename(folder)
+            with held():
+                ready.rename(folder)
+                written.append(str(folder))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR",
                          Misuse.UNWRITABLE) from None

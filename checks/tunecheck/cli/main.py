@@ -13,20 +13,18 @@ import click
 from .. import __version__
 from ..app.evaluate import check
 from ..errors import CONTROL_NODE, Misuse, SpecError, TunecheckError, UsageError
+from ..util import interrupt
 from . import completed
-from .complaints import complain, defect, left_behind, meant_by, of_control_node
+from .complaints import complain, defect, meant_by, of_control_node
 from .fleet_verbs import FLEET_VERBS, fleet_installed, fleet_verb
 from .given_options import check_dashes, check_options
 from .shared_options import HISTORY, options
 from .streams import Errors, Output, arrived, whole
 
-__all__ = ["interrupted", "main", "terminate"]
+__all__ = ["interrupted", "main"]
 
-_INTERRUPTED, _TERMINATED = 130, 143
 #: Could not be determined: a defect of this program says nothing about the box.
 _UNDETERMINED = 3
-#: SIGTERM has come; click knows only Ctrl-C.
-_terminated: list[int] = []
 
 
 class _Verbs(click.Group):
@@ -230,8 +228,10 @@ def main() -> None:
             cli.main(prog_name="tunecheck", standalone_mode=False)
         except SystemExit:
             arrived()
+            interrupt.check()       # one that a library has swallowed
             raise
         arrived()
+        interrupt.check()
     except (KeyboardInterrupt, click.Abort):
         sys.exit(interrupted())
     except SpecError as error:
@@ -264,13 +264,10 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return error is not None
 
 
-def terminate(_signal: int, _frame: object) -> None:
-    """Handle SIGTERM as Ctrl-C: from here on everything clears up after itself."""
-    _terminated.append(1)
-    raise KeyboardInterrupt
-
-
 def interrupted() -> int:
     """Say that Ctrl-C or SIGTERM has come, and what is left behind. Return the exit code."""
-    click.echo(f"tunecheck: {'ended by SIGTERM' if _terminated else 'interrupted'}; {left_behind()}", err=True)
-    return _TERMINATED if _terminated else _INTERRUPTED
+    from ..util.left_behind import left_behind
+
+    interrupt.ending()
+    complain(f"{interrupt.word()}; {left_behind()}")
+    return interrupt.exit_code()

@@ -21,7 +21,9 @@ from ..facts import codec
 from ..facts.measured_pass import PATH, SCHEMA, MeasuredPass
 from ..facts.typed_file import read_typed, typed_text
 from ..util import safe_files
-from ..util.whole_file import removed, write_file
+from ..util.interrupt import held
+from ..util.left_behind import removed
+from ..util.whole_file import write_file
 from . import passed
 
 __all__ = ["EVIDENCE", "PATH", "best", "invalidate", "make_evidence", "path_beside", "read", "steady", "write"]
@@ -78,12 +80,14 @@ def invalidate(path: str, former: MeasuredPass | None) -> None:
     """Make an older measurement invalid at the start of a new one, however that ends. The best figures that its GPUs
     once reached are kept: otherwise a start that is cut short would let a slow one after it pass."""
     if former is not None:
-        write(path, replace(former, exit_code=3, reasons=(_BEGUN,), codes=()))
-        removed.append(path)
+        with held():
+            write(path, replace(former, exit_code=3, reasons=(_BEGUN,), codes=()))
+            removed.append(path)
         return
     try:
-        Path(path).unlink(missing_ok=True)
-        removed.append(path)
+        with held():
+            Path(path).unlink(missing_ok=True)
+            removed.append(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be replaced ({error.strerror}); run as root", Misuse.UNWRITABLE) from None
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..errors import Misuse, ProbeError, UsageError
-from . import interrupt
+from ..util import interrupt
 from .arrivals import Arrivals, most_bytes
 from .http_exchange import Deadlines, Exchange, ExchangeError, HttpClient
 from .measured import Run

@@ -14,6 +14,9 @@ import os
 import stat
 from enum import Enum
 
+from .interrupt import held
+from .left_behind import written
+
 __all__ = ["MOST", "Danger", "UnsafeFileError", "folder_of", "read", "read_beneath", "replace", "replace_at", "shared",
            "write_special"]
 
@@ -143,7 +146,10 @@ def replace(path: str, content: bytes, mode: int | None = None) -> None:
     /etc/passwd). Without ``mode`` an existing file keeps its own, a new one gets what the umask leaves."""
     folder, name = folder_of(path)
     try:
-        replace_at(folder, name, content, mode)
+        # An interrupt waits, so that it is known whether the file was replaced.
+        with held():
+            replace_at(folder, name, content, mode)
+            written.append(path)
     finally:
         os.close(folder)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ..errors import Misuse, UsageError
 from .at_first_use import regex
+from .left_behind import written
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
-__all__ = ["PRIVATE", "age_of", "check_replaceable", "check_writable", "emit", "free_name", "removed", "write_file",
-           "written"]
+__all__ = ["PRIVATE", "age_of", "check_replaceable", "check_writable", "emit", "free_name", "write_file"]
 
 #: Mode of what names people and machines: a raw recording, a snapshot.
 PRIVATE = 0o600
@@ -24,10 +24,6 @@ _DESCRIPTORS = regex(r"/proc/\d+/fd/|/dev/(?:null|tty|pts/\d+)$")
 _TEXTS = (b"{", b"[", b"<!DOCTYPE html", b"<?xml", b"# HELP ", b"# TYPE ")
 #: The name of this program stands in the beginning or the end of each text.
 _NAME, _PART = b"tunecheck", 1 << 20
-#: Every file that this process has written, for who interrupts it.
-written: list[str] = []
-#: Every older pass that this process took away, likewise.
-removed: list[str] = []
 
 
 def check_writable(path: str) -> None:
@@ -136,12 +132,13 @@ def write_file(path: str, content: bytes, mode: int | None = None, what: str = "
             replace(path, content, mode)
         elif _DESCRIPTORS.match(os.path.realpath(path)):        # /dev/stdout, /dev/fd/63: our own
             target.write_bytes(content)
+            written.append(path)
         else:
             write_special(path, content)
+            written.append(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved",
                          getattr(error, "danger", Misuse.UNWRITABLE)) from None
-    written.append(path)
 
 
 def emit(content: str | bytes) -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +27,6 @@ __all__ = ["audit"]
 
 #: From so many hosts on, what ssh's key exchange costs is worth a line.
 _MANY = 20
-_TERMINATED = 143
 
 
 @click.command()
@@ -75,6 +70,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
     from ..key import VARIABLE
     from ..store import open_store
     from ..which_audit import of_other_limits
+    from .interrupted_audit import tell_at_interrupt
     from .shared_options import check_places, finish
 
     wanted = check_places(outputs)
@@ -89,6 +85,7 @@ def audit(inventory: str | None, limit: str | None, source: str | None, gone: tu
         check_play()
     specs = _looked_at(store_url, where, desired, gone, options)
     with open_store(store_url) as store:
+        tell_at_interrupt(store, store_url, where.scope)
         if not store.audits(1):
             key = " (with fleet.key beside it)" if store.db.sqlite and VARIABLE not in os.environ else ""
             _progress(f"the first audit: its history is kept in {store.where}{key}, until you remove it")
@@ -144,12 +141,11 @@ def _looked_at(store_url: str | None, source: Source, desired: str, gone: tuple[
     from ..run import check
     from ..store import history_is_there, open_store
 
-    with _terminable():
-        _, variables = source.asked()
-        specs = _specs(desired, variables)
-        if not history_is_there(store_url):
-            with tempfile.TemporaryDirectory(prefix="tunecheck-") as place, open_store(f"{place}/fleet.db") as empty:
-                check(empty, source, gone, options)
+    _, variables = source.asked()
+    specs = _specs(desired, variables)
+    if not history_is_there(store_url):
+        with tempfile.TemporaryDirectory(prefix="tunecheck-") as place, open_store(f"{place}/fleet.db") as empty:
+            check(empty, source, gone, options)
     return specs
 
 
@@ -157,43 +153,15 @@ def _asked(store: Store, source: Source, specs: Mapping[str, Frozen], resume: bo
            options: JudgeOptions) -> Done:
     from ..run import audit as run
 
-    with _terminable() as ended:
-        done = run(store, source, lambda _: specs, _progress, resume, gone, options)
+    done = run(store, source, lambda _: specs, _progress, resume, gone, options)
     if not done.whole:
-        how = "ended by SIGTERM" if ended else "interrupted"
-        _progress(f"{how}; {done.kept + done.new} of {done.audit.asked} hosts answered and are kept in audit "
-              f"#{done.audit.id}; the same command within 6 hours asks the rest")
-        raise SystemExit(_TERMINATED if ended else 130)
+        raise KeyboardInterrupt
     if source.options is not None and done.audit.asked >= _MANY and sys.stderr.isatty():
         from ..collect.kex import advice, client
 
         if hint := advice(client(), done.audit.asked, source.options.ssh_kex):
             _progress(hint)
     return done
-
-
-@contextmanager
-def _terminable() -> Iterator[list[int]]:
-    """SIGTERM (a timeout, a shutdown) ends an audit as Ctrl-C does; it then stands in the list."""
-    ended: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield ended
-        return
-
-    def end(number: int, _: object) -> None:
-        ended.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield ended
-    except KeyboardInterrupt:
-        if not ended:
-            raise
-        _progress("ended by SIGTERM; no host was asked")
-        raise SystemExit(_TERMINATED) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _specs(desired: str, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, Frozen]:

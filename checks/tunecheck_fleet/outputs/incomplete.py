@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from tunecheck.report.style import Style, safe, wrap
@@ -24,11 +25,14 @@ def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool, kn
     found = [each for each in gaps(report.hosts) if (each[0] == "ok") == known]
     for status, reason, rows in _by_status(found) if tight and not known else found:
         answered = status in ("ok", "partial")
+        count = _with_most(rows) if status == "ok" else 0
+        if count:
+            reason = f"{count} of them: {reason}; the others: -v" if not verbose else f"{count} of them: {reason}"
         parts = [named_hosts([row.host for row in rows], verbose), reason,
                  _missing(rows) if answered else _last(rows)]
         if verbose and answered and style.width:    # in a pipe all of it would be one line
             parts[1:] = [*_reasons(rows)] or [reason]
-        if status == "ok" and style.width and not verbose:
+        if status == "ok" and not verbose:
             parts = [f"{parts[0]}; {_missing(rows)}", reason]
         word = "waiting" if all(row.waits for row in rows) else status if status != "ok" else "some facts unknown"
         # A host of which some facts are unknown told all that it can: the exit code does not go by it, so neither does
@@ -43,7 +47,8 @@ def incomplete(report: FleetReport, style: Style, verbose: bool, tight: bool, kn
             yield short(label, parts, style, word)
             continue
         lines = short(label, [who], style, word)
-        yield [*lines, *wrap(safe(f"{' ' * INDENT}{facts}: {reason}"), style.width, INDENT)]
+        why = f"{facts}; {reason}" if count else f"{facts}: {reason}"
+        yield [*lines, *wrap(safe(f"{' ' * INDENT}{why}"), style.width, INDENT)]
 
 
 def _by_status(found: Sequence[tuple[str, str, list[HostRow]]]) -> Iterator[tuple[str, str, list[HostRow]]]:
@@ -53,6 +58,12 @@ def _by_status(found: Sequence[tuple[str, str, list[HostRow]]]) -> Iterator[tupl
         more = len(alike) - 1
         reason = f"{more} other reason{'s' * (more != 1)} (-v); {alike[0][1]}" if more else alike[0][1]
         yield status, reason, [row for _, _, rows in alike for row in rows]
+
+
+def _with_most(rows: Sequence[HostRow]) -> int:
+    """How many facts are unknown for the reason that most have; 0 where it is the reason of all."""
+    counts = [Counter(row.unknown.values()).most_common() for row in rows]
+    return max(each[0][1] for each in counts if each) if any(len(each) > 1 for each in counts) else 0
 
 
 def _missing(rows: Iterable[HostRow]) -> str:

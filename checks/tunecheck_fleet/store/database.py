@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from tunecheck.errors import CONTROL_NODE, Flaw, Misuse, UsageError
+from tunecheck.util.interrupt import held
+from tunecheck.util.left_behind import written
 
 from ..own_command import own_command
 from .schema import make
@@ -46,6 +49,11 @@ def is_there(url: str | None) -> bool:
     """Whether it was made already; of a server it is not asked."""
     parsed = _url(url)
     return parsed.drivername != "sqlite" or Path(parsed.database or "").exists()
+
+
+#: What SQLAlchemy's pool logs is raised as well. Without a handler Python would print it, with a traceback: of an
+#: interrupt, too.
+logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
 
 
 class Database:
@@ -88,6 +96,10 @@ class Database:
                 connection, transaction = self._begin()
                 with transaction:
                     yield connection
+                    # An interrupt waits, so that it is known whether it was kept.
+                    with held():
+                        transaction.commit()
+                        written.append(self.where)
             except BaseException:
                 self._let_go(broken=True)
                 raise
@@ -206,7 +218,9 @@ def _place(file: Path, create: bool) -> None:
                 raise UsageError(f"{file}: there is no history yet; run: {own_command('audit -i INVENTORY')}",
                                  Misuse.NOT_THERE)
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+            with held():
+                os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+                written.append(str(file))
         elif not file.is_file():
             raise UsageError(f"{file}: is no file; expected the path of the history's file", Trouble.NOT_A_FILE)
         if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):

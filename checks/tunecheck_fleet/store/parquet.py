@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, select
 
 from tunecheck.errors import Misuse, UsageError
+from tunecheck.util.interrupt import held
+from tunecheck.util.left_behind import written
 from tunecheck.util.whole_file import PRIVATE
 
 from .audit_queries import SNAP_END
@@ -69,7 +71,9 @@ def _write(store: OpenHistory, pyarrow: Any, target: Path, wanted: Select[Any]) 
                     [pyarrow.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
                     schema=schema))
         Path(name).chmod(PRIVATE)
-        Path(name).replace(target)
+        with held():
+            Path(name).replace(target)
+            written.append(str(target))
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -31,6 +31,7 @@ from tunecheck.host.absence_of_text import reason_of_text
 from tunecheck.model.fact import Fact, absent, known
 from tunecheck.parsers.packages.packages import Package
 from tunecheck.spec import build
+from tunecheck.util import left_behind
 
 ROOT = Path(__file__).resolve().parents[3]
 _TIME = int(time.time()) - 3600
@@ -145,10 +146,14 @@ class Fleet:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """The same without the second that a process takes to start. Errors are told as main() tells them."""
+        for changed in (left_behind.written, left_behind.tellers):
+            changed.clear()
         with contextlib.chdir(self.folder):
             done = CliRunner().invoke(cli, arguments, env={"TUNECHECK_STORE": str(self.store),
                                                            "TUNECHECK_WEBHOOK": None})
         self.flaw = getattr(done.exception, "flaw", None)
+        if done.stderr.endswith("\nAborted!\n"):
+            return 130, done.stdout, done.stderr.replace("\nAborted!", f"interrupted; {left_behind.left_behind()}")
         if isinstance(done.exception, TunecheckError):
             return done.exception.exit_code, done.stdout, done.stderr + str(done.exception)
         if done.exception is not None and not isinstance(done.exception, SystemExit):

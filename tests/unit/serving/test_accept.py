@@ -163,16 +163,6 @@ def test_an_interrupt_leaves_nothing_behind(proxy: Callable[..., Proxy], tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_that_python_drops_is_remembered() -> None:
-    """As when it comes in the finaliser of a generator: there every exception is ignored."""
-    code = ("import gc, os, signal, sys\nfrom tunecheck.serving import interrupt\ninterrupt.remember()\n"
-            "class Finalised:\n    def __del__(self): os.kill(os.getpid(), signal.SIGINT); sum(range(10**6))\n"
-            "Finalised()\nprint('dropped')\ntry:\n    interrupt.check()\nexcept KeyboardInterrupt: "
-            "print('raised')")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_ENV, check=True)
-    assert (done.stdout, done.stderr) == ("dropped\nraised\n", "")
-
-
 def test_the_client_library_is_loaded_by_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "verify.json").write_text(json.dumps(raw(row(6026, 30.079))))
     code = ("import sys\nfrom tunecheck.__main__ import main\ntry:\n    main()\nexcept SystemExit: pass\n"

@@ -10,7 +10,6 @@ import sys
 from dataclasses import asdict
 from functools import partial
 
-from tunecheck.cli.main import terminate
 from tunecheck.errors import TunecheckError
 from tunecheck.host.live import LiveHost
 from tunecheck.host.recording import RecordingHost
@@ -18,9 +17,10 @@ from tunecheck.trials.allreduce import allreduce
 from tunecheck.trials.containers.container_trial import in_container
 from tunecheck.trials.containers.runtimes import find_image, find_runtime
 from tunecheck.trials.p2p import p2p
+from tunecheck.util.interrupt import handle
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGTERM, handle)
     given = json.loads(sys.argv[1])
     host = RecordingHost(LiveHost())
     reduce = partial(allreduce, shortened=True, soak_seconds=given.get("soak", 0))
