@@ -11,6 +11,7 @@ from itertools import islice
 
 from ...util.at_first_use import regex
 from .kinds import recognise
+from .output_signs import SIGNS
 from .posts import kinds
 from .window import each_line
 
@@ -44,6 +45,11 @@ _TIMED = regex(r"\s{0,20}(?:<\d{1,3}>)?(?:\[[^\]\n]{0,60}\d[.:,]\d|\d{4}-\d\d-\d
 _ANSIBLE = regex(r"^([\w][\w.:-]{0,253}) \| (?:CHANGED|SUCCESS|FAILED!?|UNREACHABLE!?)(?: \| rc=\d{1,4})? (?:>>|=>)"
                  r"[^\n]{0,300}(?:\n|\Z)", re.MULTILINE)
 _MOST = 2000
+#: What names a machine in front of lines.
+_NAMES = (_SURE[0], _HOST, _POD)
+_LOG = "kernel log"
+#: Logs that a launcher writes, each line with a name in front that may be a rank's.
+_OF_PROGRAMS = ("NCCL log", "engine log")
 
 
 def sections(text: str) -> Iterator[tuple[str, str]]:
@@ -59,12 +65,12 @@ def sections(text: str) -> Iterator[tuple[str, str]]:
 
 def _by_machine(text: str) -> Iterator[tuple[str, str]]:
     named, text = _plain(text)
-    apart = _several(text)
-    if apart:
-        for machine, part in apart.items():
-            yield machine, _plain(part)[1]
-    else:
+    apart = next(filter(None, (_several(text, sign) for sign in _NAMES)), None)
+    if not apart:
         yield named, text
+        return
+    for machine, part in apart.items():
+        yield machine or named, _plain(part)[1]
 
 
 def _plain(text: str) -> tuple[str, str]:
@@ -131,7 +137,7 @@ def _without(text: str, lines: list[str]) -> tuple[str, str]:
         found = [match for line in lines if (match := sign.match(line))]
         if len(found) >= max(1, _MOST_LINES * len(lines)):
             machines = {match[1] for match in found} if sign.groups else set()
-            if len(machines) > 1:
+            if len(machines) > 1 or (sign.groups and _several(text, sign)):
                 return "", text
             return "".join(machines), "\n".join(sign.sub("", line, count=1) if sign.match(line) else line
                                                 for line in text.split("\n"))
@@ -146,6 +152,8 @@ def _without(text: str, lines: list[str]) -> tuple[str, str]:
         if first and (sign is _POD or not _NO_HOST.match(first[1])):
             front = first.group().rstrip()
             every = all(line == front or line.startswith((front + " ", front + "\t")) for line in lines)
+            if every and _several(text, sign):
+                return "", text
             bare = "\n".join(_behind(line, front) for line in text.split("\n")) if every else ""
             if every and _known(bare):
                 return first[1], bare
@@ -158,29 +166,71 @@ def _behind(line: str, front: str) -> str:
 
 
 def _known(text: str) -> bool:
-    """Return whether a text is an output, and if it is a log, one with times."""
-    kind = recognise(text)
-    if kind == "kernel log":
-        return all(map(_TIMED.match, _sample(text)))
-    return kind is not None or next(kinds(text), None) is not None
+    """Return whether a text holds an output, and if it is nothing but a log, one with times."""
+    return _is_output(text) or (recognise(text) == _LOG and all(map(_TIMED.match, _sample(text))))
 
 
-def _several(text: str) -> dict[str, str]:
-    """Return the lines of each machine, where several are named in front of the lines and at least two of them say
-    something that is known. Nothing for other texts."""
-    for sign in (_SURE[0], _HOST, _POD):
-        lines = _sample(text)
-        found = [sign.match(line) for line in lines]
-        names = {match[1] for match in found if match}
-        if len(names) < 2 or not all(found) or (sign is _HOST and any(map(_NO_HOST.match, names))):
-            continue
-        parts: dict[str, list[str]] = {}
-        name = ""
-        for line in each_line(text):
-            match = sign.match(line)
-            name = match[1] if match else name
-            parts.setdefault(name, []).append(line[match.end():] if match else line)
-        told = {name: "\n".join(some) + "\n" for name, some in parts.items()}
-        if sum(1 for name, part in islice(told.items(), 20) if _known(_plain(part)[1])) > 1:
-            return told
-    return {}
+def _is_output(text: str, also_logs_of_programs: bool = True) -> bool:
+    """Return whether a text holds an output that is no kernel log."""
+    return (recognise(text) not in (None, _LOG)
+            or any(also_logs_of_programs or kind not in _OF_PROGRAMS for kind in kinds(text))
+            or any(sign.search(text) for _, words, sign in SIGNS if any(word in text for word in words)))
+
+
+def _several(text: str, sign: re.Pattern[str]) -> dict[str, str]:
+    """Return the lines of each machine, where several are named in front of the lines, or one in front of some of them
+    ("": the others). Nothing for other texts. All of a text is looked at: the first machine may have a long one."""
+    sample = _sample(text)
+    # Where every line has a name, one without it goes on with the line above.
+    every = bool(sample) and all(_name(sign, line) for line in sample)
+    if not every and (sign is _POD or not _has_name(text, sign)):
+        return {}
+    parts: dict[str, list[str]] = {}
+    name = ""
+    for line in each_line(text):
+        match = _name(sign, line)
+        name = match[1] if match else name if every else ""
+        parts.setdefault(name, []).append(line[match.end():] if match else line)
+        if len(parts) > _MOST:
+            return {}
+    told = {name: "\n".join(some) + "\n" for name, some in parts.items()}
+    if every and len(told) < 2:
+        return {}
+    return (_of_machines(told) if every else {}) or _beside(text, sign, told)
+
+
+def _of_machines(told: dict[str, str]) -> dict[str, str]:
+    """Return the texts, where one is known and another is an output, too, or a log without times: "gpud: NVRM: Xid" is
+    what a program says, but not where the same place in front of other lines names a machine."""
+    plain = [_plain(part)[1] for part in islice(told.values(), _LOOKED_AT)]
+    known = [_known(part) for part in plain]
+    return told if any(known) and sum(
+        is_known or recognise(part) is not None for is_known, part in zip(known, plain, strict=True)) > 1 else {}
+
+
+def _beside(text: str, sign: re.Pattern[str], told: dict[str, str]) -> dict[str, str]:
+    """Return the texts of the machines that are named in front of some lines, and below "" all other lines, as they
+    are. Nothing where no such text is known."""
+    names = {name for name, part in islice(told.items(), _LOOKED_AT) if name and _is_text(_plain(part)[1])}
+    if not names:
+        return {}
+    rest = [line for line in each_line(text) if (match := _name(sign, line)) is None or match[1] not in names]
+    there = {"": "\n".join(rest)} if any(line.strip() for line in rest) else {}
+    return {**there, **{name: told[name] for name in told if name in names}}
+
+
+def _is_text(text: str) -> bool:
+    """Return whether it is an output, or a log with times. What a launcher puts in front of the lines of programs is
+    often no machine: such logs are read with it."""
+    return _is_output(text, False) or (recognise(text) == _LOG and all(map(_TIMED.match, _sample(text))))
+
+
+def _name(sign: re.Pattern[str], line: str) -> re.Match[str] | None:
+    """Return the name in front of a line, None where there is none."""
+    match = sign.match(line)
+    return None if match is None or (sign is _HOST and _NO_HOST.match(match[1])) else match
+
+
+def _has_name(text: str, sign: re.Pattern[str]) -> bool:
+    """Return whether a line of a text has a name in front, behind which something stands."""
+    return any(_name(sign, line) for line in each_line(text))

@@ -13,7 +13,7 @@ from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
 from .logs.signs import is_log
 
-__all__ = ["advice", "is_list", "is_result", "not_judged", "recognise", "shown"]
+__all__ = ["advice", "is_cmdline", "is_cmdline_part", "is_list", "is_result", "not_judged", "recognise", "shown"]
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
@@ -177,7 +177,7 @@ def recognise(text: str) -> str | None:
             return kind
     if is_log(head):
         return "kernel log"
-    if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or _is_cmdline(head[:4096].split())):
+    if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
     return None
 
@@ -228,12 +228,17 @@ def advice(text: str) -> str | None:
     return hint
 
 
-def _is_cmdline(words: list[str]) -> bool:
+def is_cmdline(words: list[str]) -> bool:
     """Return whether the words are a kernel command line. At least three are words that kernels know, one word has a
     value, and none without a value is unknown: it is no sentence."""
     names = {word.partition("=")[0] for word in words}
     return (len(names & _WORDS) >= 3 and any("=" in word for word in words)
-            and all(_WORD.match(word) and ("=" in word or word in _WORDS) for word in words))
+            and is_cmdline_part(words))
+
+
+def is_cmdline_part(words: list[str]) -> bool:
+    """Return whether the words may stand in a kernel command line: all are known or have a value."""
+    return all(_WORD.match(word) and ("=" in word or word in _WORDS) for word in words)
 
 
 def shown(title: str, text: str) -> tuple[str, str, Reason | None] | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 from ...parsers.pci.lspci_names import HEADER
 from ...parsers.text.log_lines import NAMED
 from ...util.at_first_use import regex
-from .kinds import recognise
+from .command_lines import begins_output, joined
+from .output_signs import CMDLINE
 from .prompts import ASKED
 from .window import NARROW, WIDE, Ends, Unjoined, at_a_word, between, columns, each_line, goes_on
 
@@ -36,9 +36,6 @@ _OTHER = regex(
     r"|[\[(]?[\w.-]{1,64}@[\w.-]{1,80}(?::?[~/]| [~/]| [\w~/.-]{1,60}\][#$])")
 #: Without one of these there is no table for table_ends.py.
 _OF_TABLES = ("NVIDIA-SMI", "# nThread", "# nccl-tests", "#  Rank", "#   Rank", "P2P", "nvbandwidth", "_memcpy_")
-#: How a kernel command line begins, and what its words may hold: a prompt, and what a tool writes, hold more.
-_BEGINS = regex(r"[\w.-]{1,64}=\S")
-_GOES_ON = regex(r"[^@~#$>|\n]*[^@~#$>|\s][^@~#$>|\n]*")
 #: Enough lines that end at one width, each saying something else: no text does that by itself.
 _ENDS, _SHARE = 4, 0.04
 
@@ -48,8 +45,8 @@ def mended(text: str) -> Ends:
     head = text[:_LOOKED_AT]
     if "\n" not in head.strip("\n"):
         return Ends(text)
-    if line := _command_line(head):
-        return Ends(line)
+    text = joined(head) + text[_LOOKED_AT:]
+    head = text[:_LOOKED_AT]
     doubt = ""
     if any(word in text for word in _OF_TABLES):
         from .table_ends import tables_mended  # start-up time
@@ -74,33 +71,21 @@ def _lines_mended(text: str, head: str) -> Ends:
     return _cut(text, head)
 
 
-def _command_line(text: str) -> str:
-    """Return a kernel command line that a window broke as one line; "" where the text is none."""
-    lines = text.strip("\n").split("\n")
-    if not 1 < len(lines) <= 12 or not NARROW <= max(map(len, lines)) <= WIDE:
-        return ""
-    if not _BEGINS.match(lines[0]) or not all(map(_GOES_ON.fullmatch, lines)):
-        return ""
-    width = max(map(len, lines[:-1]))
-    if not all(goes_on(one, two, width) for one, two in pairwise(lines)):
-        return ""
-    by_words = any(at_a_word(line, width) for line in lines[:-1])
-    whole = "".join(line + between(line, width, by_words) for line in lines[:-1]) + lines[-1]
-    return f"{whole}\n" if recognise(text) is None and recognise(whole) == "/proc/cmdline" else ""
-
-
 def _kinds(lines: Iterator[str]) -> Iterator[tuple[str, str, bool]]:
     """Yield of each line the kind of output that it stands in ("": none of those that are joined), the line, and
     whether it begins there as lines of that kind do."""
-    kind = ""
+    kind = above = ""
     for line in lines:
         found = _beginning(line)
         if found:
-            kind = found
+            kind, above = found, line
             yield kind, line, True
         elif not line.strip() or _OTHER.match(line) or ASKED.match(line):
             # nvidia-smi -q goes on behind an empty line; behind a prompt something else does.
             kind = kind if not line.strip() else ""
+            yield "", line, True
+        elif kind and (begins_output(line) or (CMDLINE.match(line) and "ommand line:" not in above)):
+            kind = ""
             yield "", line, True
         else:
             begins = (kind == "lspci" and _OF_LSPCI.match(line) is not None) or (

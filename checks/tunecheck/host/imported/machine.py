@@ -33,7 +33,8 @@ _ONE = ("lscpu", "numactl -H", "systemctl show", "spec", "/proc/driver/nvidia/ve
 
 class ImportedHost:
     """Answers from the texts of an import. ``origins`` maps what was recognised to the files it was in; ``unused``
-    lists files in which nothing was; ``holes`` says what is wrong with files that were used."""
+    lists files in which nothing was, and how many lines of others are in no text of use; ``holes`` says what is wrong
+    with files that were used."""
 
     def __init__(self, texts: Texts, origins: dict[str, list[str]], unused: list[str],
                  holes: tuple[str, ...] = ()) -> None:
@@ -125,6 +126,7 @@ def load_import(path: str) -> ImportedHost:
     seen: list[str] = []
     advice: dict[tuple[str, str], None] = {}
     holes: dict[str, None] = {}
+    left: dict[str, int] = {}
     blank = True
     for piece in imported_files.pieces(path):
         blank = blank and not piece.text.strip()
@@ -153,6 +155,8 @@ def load_import(path: str) -> ImportedHost:
             continue
         if better := kinds.advice(piece.text):
             advice.setdefault((piece.origin, better))
+        elif piece.path is None and piece.absent is None and not texts.reported:
+            left[piece.origin] = left.get(piece.origin, 0) + len([*filter(str.strip, piece.text.splitlines())])
     if not origins:
         raise nothing_of_use(path, len(seen), blank, [*advice], [*holes])
     if any(_flat(text) for text in texts.smi):
@@ -171,7 +175,8 @@ def load_import(path: str) -> ImportedHost:
     holes.update(dict.fromkeys(texts.set_aside))
     holes.update(dict.fromkeys(f"{origin} also holds {better}" for origin, better in [*advice][:5]))
     used = {origin for files in origins.values() for origin in files}
-    return ImportedHost(texts, origins, [origin for origin in seen if origin not in used], tuple(holes))
+    lines = [f"{number} line{'s' * (number > 1)} of {name}" for name, number in left.items() if number and name in used]
+    return ImportedHost(texts, origins, [*(name for name in seen if name not in used), *lines], tuple(holes))
 
 
 def _cut_reports(texts: Texts) -> list[str]:

@@ -8,7 +8,7 @@ from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.pci.lspci_names import HEADER
 from ...util.at_first_use import regex
 
-__all__ = ["MANY", "ONCE", "SIGNS"]
+__all__ = ["CMDLINE", "MANY", "ONCE", "SIGNS"]
 
 _DEVICES = ("Host bridge", "PCI bridge", "VGA compat", "3D contr", "Display contr", "Processing acc")
 _QUERY = (r"^=+NVSMI LOG=+|^<\?xml [^\n]{0,200}\n<!DOCTYPE nvidia[^\n]{0,200}(?:\n<nvidia_smi_log>)?"
@@ -25,8 +25,9 @@ _MODULE = r"^(Module +Size +Used by\b|(?:nvidia(?:_\w{2,12})?|nouveau|nova_core)
 _NODE = r"^c[rwxsStT-]{9}[.+@]? .{1,150}?(nvidia\S*)[ \t]*$|^ls: .{0,20}/dev/nvidia.{0,40}: No such file"
 _SLOT = r"^(?:(?:Slot|Device):[ \t]+)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:[ \t]*$| \"[^\"\n]*\" \")"
 #: GRUB's begins with BOOT_IMAGE, systemd-boot's with the initramfs or the entry's options.
-_CMDLINE = (r"^(?:BOOT_IMAGE=\S+|(?:(?:initrd|root)=\S+|r[ow])(?= (?:[^\n]{0,4000} )?(?:root|initrd|r[ow]\b)))"
-            r" [^\n]*$")
+CMDLINE = regex(
+    r"^(?:BOOT_IMAGE=\S+|(?:(?:initrd|root)=\S+|r[ow])(?= (?:[^\n]{0,4000} )?(?:root|initrd|r[ow]\b)))"
+    r" [^\n]*$", re.MULTILINE)
 #: kind -> (words without which nothing of it is there, how an output begins or each of its lines). What stands between
 #: two of these belongs to the one before.
 SIGNS = (
@@ -37,7 +38,7 @@ SIGNS = (
      regex(r"^(?:\w{3} \w{3} +\d[^\n]{0,40}\n)?\+-{20,}\+\s*\n\| NVIDIA-SMI ", re.MULTILINE)),
     ("numactl -H", ("available: ",), regex(r"^available: \d+ nodes?\b", re.MULTILINE)),
     ("lscpu", ("Architecture:",), regex(r"^Architecture:[ \t]+\S", re.MULTILINE)),
-    ("/proc/cmdline", ("BOOT_IMAGE=", "root=", "initrd="), regex(_CMDLINE, re.MULTILINE)),
+    ("/proc/cmdline", ("BOOT_IMAGE=", "root=", "initrd="), CMDLINE),
     ("/proc/driver/nvidia/version", ("NVRM version:",), regex(r"^NVRM version:", re.MULTILINE)),
     ("/proc/driver/nvidia/params", ("ResmanDebugLevel:",), regex(r"^ResmanDebugLevel: ", re.MULTILINE)),
     ("/proc/swaps", ("Priority",), regex(_SWAPS, re.MULTILINE)),

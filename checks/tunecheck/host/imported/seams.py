@@ -10,6 +10,7 @@ from ...errors import UsageError
 from ...parsers.kernel.fragment import messages
 from ...parsers.text.damage import Damage
 from ...util.at_first_use import regex
+from .command_lines import starts
 from .kinds import recognise
 from .logs.signs import LOG_LINE, SAID, SHORT_SAID
 from .output_signs import MANY, ONCE, SIGNS
@@ -39,16 +40,39 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
     Nothing gets lost: the parts and the titles between them are the whole text."""
     # Without a word of the others there is at most a kernel log, which may be long.
     there = [kind for kind, words, _ in SIGNS if any(word in text for word in words)]
-    there_is_more = there or any(word in text for word in _ENGINE) or (
+    there_is_more = there or any(word in text for word in _ENGINE) or next(starts(text), None) is not None or (
         recognise(text[:_LINE].partition("\n")[0]) == _CMDLINE)
     begins = _cuts(text, there) if there_is_more else []
     if len(begins) < 2:
-        yield "", text
+        alone = begins and (not text[:begins[0]].strip() or next(kinds(text), None) is not None)
+        yield from _first(text, begins[0], "") if alone else [("", text)]
         return
     titles = [_title(text, before, begin) for before, begin in zip([0, *begins], begins, strict=False)]
     for number, ((title, _), begin) in enumerate(zip(titles, begins, strict=True)):
         end = titles[number + 1][1] if number + 1 < len(begins) else len(text)
-        yield title, text[begin if number else 0:end]
+        yield from _one_line(title, text[begin:end]) if number else _first(text[:end], begin, title)
+
+
+def _one_line(title: str, part: str) -> Iterator[tuple[str, str]]:
+    """Yield an output; a command line is one line, and what stands below it is none of it."""
+    line, _, rest = part.partition("\n")
+    if rest.strip() and next(starts(line), None) is not None:
+        yield title, f"{line}\n"
+        title, part = "", rest
+    yield title, part
+
+
+def _first(text: str, begin: int, title: str) -> Iterator[tuple[str, str]]:
+    """Yield the first output that has a sign, with all that stands above it. A command line stands alone: above it may
+    be an output that has no sign."""
+    above = _title(text, 0, begin)[1]
+    if next(starts(text[begin:].partition("\n")[0]), None) is None or not (
+            text[:above].strip() or text[begin:].partition("\n")[2].strip()):
+        yield title, text
+        return
+    if text[:above].strip():
+        yield "", text[:above]
+    yield from _one_line(title, text[begin:])
 
 
 def _cuts(text: str, there: list[str]) -> list[int]:
@@ -103,29 +127,31 @@ def _kinds(text: str) -> list[str]:
 
 def _begins(text: str, there: list[str]) -> list[int]:
     """Return where outputs of known kinds begin. A part of no known kind belongs to the output before it."""
-    starts = list(_starts(text, there))
+    changes = list(_changes(text, there))
     # A command line that begins with words of any kind has no sign of its own.
-    if starts and starts[0] and recognise(text[:_title(text, 0, starts[0])[1]]) == _CMDLINE:
-        starts.insert(0, 0)
+    if changes and changes[0] and recognise(text[:_title(text, 0, changes[0])[1]]) == _CMDLINE:
+        changes.insert(0, 0)
+    lines = set(starts(text))
     found, last = list[int](), ""
-    for begin, end in zip(starts, [*starts[1:], len(text)], strict=False):
+    for begin, end in zip(changes, [*changes[1:], len(text)], strict=False):
         block = text[begin:_title(text, begin, end)[1]]
-        kind = recognise(block) or next(kinds(block), "")
-        if kind and kind != last:
+        kind = _CMDLINE if begin in lines else recognise(block) or next(kinds(block), "")
+        if kind and (kind != last or kind == _CMDLINE):
             found.append(begin)
             last = kind
     return found
 
 
-def _starts(text: str, there: list[str]) -> Iterator[int]:
-    """Yield where the signs change, from the first sign on."""
-    signs = [(found.start(), kind) for kind, _, sign in SIGNS if kind in there
+def _changes(text: str, there: list[str]) -> Iterator[int]:
+    """Yield where the signs change, from the first sign on. Each command line is an output of its own."""
+    signs = [(found.start(), kind) for kind, _, sign in SIGNS if kind in there and kind != _CMDLINE
              for found in sign.finditer(text)]
+    signs += [(begin, _CMDLINE) for begin in starts(text)]
     signs += [(found.start(), _LOG) for sign in (LOG_LINE, SAID, SHORT_SAID, _NVRM) for found in sign.finditer(text)]
     signs += [(begin, _LOG) for begin in messages(text)]
     before = ""
     for begin, kind in sorted(signs):
-        if kind != before:
+        if kind != before or kind == _CMDLINE:
             yield begin
         before = kind
 
