@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..parsers.pci.topology import RELATIONS, within
 from .draft_counts import COUNT, counted
+from .draft_peers import add_peers
 
 if TYPE_CHECKING:
     from ..facts.kernel.boot import Boot
@@ -34,7 +35,8 @@ _FITS = "roles/box_spec/README.md"
 @dataclass(frozen=True)
 class Draft:
     """A drafted inventory. ``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to what is to
-    be written there, and why the value is a guess; ``observations`` are sentences about the box; ``driver`` is the
+    be written there, and why the value is a guess; ``why`` maps one to what it was read from, where the profile says
+    something else; ``observations`` are sentences about the box; ``driver`` is the
     version that is loaded, empty where none is, or where what the host says is no version: it goes into a file.
     ``contradictions`` are sentences about what runs now and contradicts this draft."""
 
@@ -42,6 +44,7 @@ class Draft:
     named: bool
     spec: dict[str, Any]
     change: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
     observations: tuple[str, ...] = ()
     driver: str = ""
     contradictions: tuple[str, ...] = ()
@@ -52,12 +55,14 @@ def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
     own = (snapshot.hostname.value or "").split(".")[0]
     known = name is not None or _HOST.fullmatch(own) is not None
     change: dict[str, str] = {}
+    why: dict[str, str] = {}
     accelerators = _accelerators(snapshot, change)
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
     driver = (snapshot.host.driver.version.value if snapshot.host else None) or ""
     called = name or (own if known else "box1")
-    return Draft(called, known, spec, change, tuple(_observations(snapshot)),
+    add_peers(snapshot, called, spec, change, why)
+    return Draft(called, known, spec, change, why, tuple(_observations(snapshot)),
                  driver if _VERSION.fullmatch(driver) else "", tuple(_contradictions(snapshot, called, spec)))
 
 

@@ -56,22 +56,30 @@ def _group(draft: Draft) -> str:
     found = [f"#   {line}" for line in draft.observations]
     lines = ["# What this box should be, drafted by tunecheck init from what it is. It said:", *found, "#",
              "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
-             "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
+             "box_spec:", *_yaml(draft.spec, draft, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
-             "  # driver:", f'  #   version: "{draft.driver or _EXAMPLE}"   # '
-             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release",
-             "  #   source: nvidia         # installs it",
+             *_driver(draft),
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
     return "\n".join(lines)
 
 
-def _yaml(values: dict[str, Any], change: dict[str, str], above: str, indent: int) -> list[str]:
+def _driver(draft: Draft) -> list[str]:
+    """Return the commented lines about the driver. Beside one that is patched none installs NVIDIA's own."""
+    example = "" if draft.driver else "an example, the box does not tell its driver: "
+    version = f'version: "{draft.driver or _EXAMPLE}"   # {example}ask for exactly this release'
+    if "driver" in draft.spec:
+        return [f"  #   {version}: a line of driver, above"]
+    return ["  # driver:", f"  #   {version}", "  #   source: nvidia         # installs it"]
+
+
+def _yaml(values: dict[str, Any], draft: Draft, above: str, indent: int) -> list[str]:
     lines = []
     for key, value in values.items():
         path = f"{above}{key}"
-        why = f"   # CHANGE: {plain(change[path], _LONGEST)}" if path in change else ""
+        why = f"   # CHANGE: {plain(draft.change[path], _LONGEST)}" if path in draft.change else \
+            f"   # {plain(draft.why[path], _LONGEST)}" if path in draft.why else ""
         if isinstance(value, dict) and key != "groups":
-            lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, change, f"{path}.", indent + 2)]
+            lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, draft, f"{path}.", indent + 2)]
         else:
             lines.append(f"{' ' * indent}{key}: {_flow(value)}{why}")
     return lines
