@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .draft import Draft, plain
+from .draft_name import GROUP
 
 __all__ = ["Login", "files"]
 
@@ -29,11 +30,12 @@ class Login:
 
 def files(draft: Draft, login: Login) -> dict[str, str]:
     """Return the files of the inventory: path below its folder -> content."""
-    return {"hosts.yml": _hosts(draft, login), "group_vars/inference.yml": _group(draft)}
+    return {"hosts.yml": _hosts(draft, login), f"group_vars/{GROUP}.yml": _group(draft)}
 
 
 def _hosts(draft: Draft, login: Login) -> str:
-    lines = [f"        {draft.name}:" + ("" if draft.named else "   # CHANGE: the name you want to see in reports")]
+    unnamed = "" if draft.named else "   # CHANGE: the name you want to see in reports"
+    lines = [f"        {_scalar(draft.name)}:{unnamed}"]
     if login.local:
         lines.append("          ansible_connection: local   # the machine that tunecheck init ran on")
     else:
@@ -49,7 +51,7 @@ def _hosts(draft: Draft, login: Login) -> str:
             lines.append("          ansible_user: admin   # CHANGE: a user that may use sudo; add -K if sudo asks for "
                          "a password")
     return "\n".join(["# Written by tunecheck init. Lines marked CHANGE are guesses; the others were read.",
-                      "---", "all:", "  children:", "    inference:", "      hosts:", *lines, ""])
+                      "---", "all:", "  children:", f"    {GROUP}:", "      hosts:", *lines, ""])
 
 
 def _group(draft: Draft) -> str:

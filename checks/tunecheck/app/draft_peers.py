@@ -1,5 +1,5 @@
-"""What a drafted inventory says of peer access between the boards, where the profile alone would ask for what the driver
-of this box does not give, or would not know that its driver is changed."""
+"""What a drafted inventory says of peer access between the boards, where the profile alone would ask for what the
+driver of this box does not give, or would not know that its driver is changed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_peers(snapshot: Snapshot, name: str, spec: dict[str, Any], change: dict[
         later = "" if known.final(known.pairs) else '; "off" once p2p-capability passes'
         why[_KEY] = f"{gain.who}: clearing redirect would gain nothing{later}"
     else:
-        change[_KEY] = (f'keep "leave", unless a patched driver is loaded (nvidia-smi topo -p2p r says OK): then "off", '
+        change[_KEY] = ('keep "leave", unless a patched driver is loaded (nvidia-smi topo -p2p r says OK): then "off", '
                         f"and driver: {{flavour: patched-p2p}}; {gain.who}")
 
 
