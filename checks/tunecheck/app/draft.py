@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..parsers.pci.topology import RELATIONS, within
 from .draft_counts import COUNT, counted
+from .draft_name import taken
+from .draft_peers import add_peers
 
 if TYPE_CHECKING:
     from ..facts.kernel.boot import Boot
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Draft", "drafted", "plain"]
 
 #: "host-1" is what a recording without names calls its box.
-_HOST = re.compile(r"(?!host-\d+$|localhost$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+_HOST = re.compile(r"(?!host-\d+$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 _HELD = "vfio-pci"
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
@@ -34,7 +36,8 @@ _FITS = "roles/box_spec/README.md"
 @dataclass(frozen=True)
 class Draft:
     """A drafted inventory. ``spec`` is the box_spec; ``change`` maps a path in it ("accelerators.count") to what is to
-    be written there, and why the value is a guess; ``observations`` are sentences about the box; ``driver`` is the
+    be written there, and why the value is a guess; ``why`` maps one to what it was read from, where the profile says
+    something else; ``observations`` are sentences about the box; ``driver`` is the
     version that is loaded, empty where none is, or where what the host says is no version: it goes into a file.
     ``contradictions`` are sentences about what runs now and contradicts this draft."""
 
@@ -42,22 +45,26 @@ class Draft:
     named: bool
     spec: dict[str, Any]
     change: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
     observations: tuple[str, ...] = ()
     driver: str = ""
     contradictions: tuple[str, ...] = ()
 
 
-def drafted(snapshot: Snapshot, name: str | None = None) -> Draft:
-    """Return the draft of this box. ``name``: what the operator calls the box; without it its own host name."""
+def drafted(snapshot: Snapshot, name: str | None = None, unnamed: str = "box1") -> Draft:
+    """Return the draft of this box. ``name``: what the operator calls the box; without it its own host name, and
+    ``unnamed`` for one that does not tell any, or tells one that no inventory can have."""
     own = (snapshot.hostname.value or "").split(".")[0]
-    known = name is not None or _HOST.fullmatch(own) is not None
+    known = name is not None or (_HOST.fullmatch(own) is not None and not taken(own))
     change: dict[str, str] = {}
+    why: dict[str, str] = {}
     accelerators = _accelerators(snapshot, change)
     profile = accelerators.pop("profile")
     spec: dict[str, Any] = {"profile": profile, "accelerators": accelerators}
     driver = (snapshot.host.driver.version.value if snapshot.host else None) or ""
-    called = name or (own if known else "box1")
-    return Draft(called, known, spec, change, tuple(_observations(snapshot)),
+    called = name or (own if known else unnamed)
+    add_peers(snapshot, called, spec, change, why)
+    return Draft(called, known, spec, change, why, tuple(_observations(snapshot)),
                  driver if _VERSION.fullmatch(driver) else "", tuple(_contradictions(snapshot, called, spec)))
 
 

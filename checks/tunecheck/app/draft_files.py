@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .draft import Draft, plain
+from .draft_name import GROUP
 
 __all__ = ["Login", "files"]
 
@@ -29,11 +30,12 @@ class Login:
 
 def files(draft: Draft, login: Login) -> dict[str, str]:
     """Return the files of the inventory: path below its folder -> content."""
-    return {"hosts.yml": _hosts(draft, login), "group_vars/inference.yml": _group(draft)}
+    return {"hosts.yml": _hosts(draft, login), f"group_vars/{GROUP}.yml": _group(draft)}
 
 
 def _hosts(draft: Draft, login: Login) -> str:
-    lines = [f"        {draft.name}:" + ("" if draft.named else "   # CHANGE: the name you want to see in reports")]
+    unnamed = "" if draft.named else "   # CHANGE: the name you want to see in reports"
+    lines = [f"        {_scalar(draft.name)}:{unnamed}"]
     if login.local:
         lines.append("          ansible_connection: local   # the machine that tunecheck init ran on")
     else:
@@ -49,29 +51,37 @@ def _hosts(draft: Draft, login: Login) -> str:
             lines.append("          ansible_user: admin   # CHANGE: a user that may use sudo; add -K if sudo asks for "
                          "a password")
     return "\n".join(["# Written by tunecheck init. Lines marked CHANGE are guesses; the others were read.",
-                      "---", "all:", "  children:", "    inference:", "      hosts:", *lines, ""])
+                      "---", "all:", "  children:", f"    {GROUP}:", "      hosts:", *lines, ""])
 
 
 def _group(draft: Draft) -> str:
     found = [f"#   {line}" for line in draft.observations]
     lines = ["# What this box should be, drafted by tunecheck init from what it is. It said:", *found, "#",
              "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
-             "box_spec:", *_yaml(draft.spec, draft.change, "", 2), "",
+             "box_spec:", *_yaml(draft.spec, draft, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
-             "  # driver:", f'  #   version: "{draft.driver or _EXAMPLE}"   # '
-             f"{'' if draft.driver else 'an example, the box does not tell its driver: '}ask for exactly this release",
-             "  #   source: nvidia         # installs it",
+             *_driver(draft),
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]
     return "\n".join(lines)
 
 
-def _yaml(values: dict[str, Any], change: dict[str, str], above: str, indent: int) -> list[str]:
+def _driver(draft: Draft) -> list[str]:
+    """Return the commented lines about the driver. Beside one that is patched none installs NVIDIA's own."""
+    example = "" if draft.driver else "an example, the box does not tell its driver: "
+    version = f'version: "{draft.driver or _EXAMPLE}"   # {example}ask for exactly this release'
+    if "driver" in draft.spec:
+        return [f"  #   {version}: a line of driver, above"]
+    return ["  # driver:", f"  #   {version}", "  #   source: nvidia         # installs it"]
+
+
+def _yaml(values: dict[str, Any], draft: Draft, above: str, indent: int) -> list[str]:
     lines = []
     for key, value in values.items():
         path = f"{above}{key}"
-        why = f"   # CHANGE: {plain(change[path], _LONGEST)}" if path in change else ""
+        why = f"   # CHANGE: {plain(draft.change[path], _LONGEST)}" if path in draft.change else \
+            f"   # {plain(draft.why[path], _LONGEST)}" if path in draft.why else ""
         if isinstance(value, dict) and key != "groups":
-            lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, change, f"{path}.", indent + 2)]
+            lines += [f"{' ' * indent}{key}:{why}", *_yaml(value, draft, f"{path}.", indent + 2)]
         else:
             lines.append(f"{' ' * indent}{key}: {_flow(value)}{why}")
     return lines

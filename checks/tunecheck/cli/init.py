@@ -22,7 +22,6 @@ __all__ = ["init"]
 
 _TARGET = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?"
                      r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9a-fA-F:.]+\])(?::(?P<port>\d{1,5}))?")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 #: Of a terminal of 80, the last one stays empty.
 _COLUMNS = 79
 
@@ -30,7 +29,8 @@ _COLUMNS = 79
 @click.command()
 @click.argument("target", metavar="[USER@]HOST", required=False)
 @from_option("PATH", "Read no box but a recording, a snapshot or pasted outputs.")
-@click.option("--name", metavar="NAME", help="What reports call the box; default: its own host name.")
+@click.option("--name", metavar="NAME", help="What reports call the box; default: its own host name, else "
+              "one that is free, such as box2.")
 @click.option("-o", "--output", metavar="DIR", help="The inventory's new directory; default: inventory/NAME.")
 @click.option("--timeout", metavar="TIME", default="3m", show_default=True, help="How long HOST may take to answer.")
 def init(target: str | None, source: str | None, name: str | None, output: str | None, timeout: str) -> None:
@@ -41,12 +41,12 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
     from ..app.draft import drafted
     from ..app.draft_counts import no_gpu
     from ..app.draft_files import Login, files
+    from ..app.draft_name import free_names, taken
 
     if target is not None and source is not None:
         raise UsageError("a HOST and --from exclude each other: drop one of them", Misuse.DOES_NOT_BELONG)
-    if name is not None and not _NAME.fullmatch(name):
-        raise UsageError(f"--name {name[:60]!r}: expected letters, digits, dots and hyphens, for example box1",
-                         Misuse.MALFORMED)
+    if name is not None and (why := taken(name)):
+        raise UsageError(f"--name {name[:60]!r}: {why}", Misuse.MALFORMED)
     if output is not None:
         _free(Path(output))
     login, most = Login(local=source is None), seconds("--timeout", timeout)
@@ -60,8 +60,10 @@ def init(target: str | None, source: str | None, name: str | None, output: str |
             if source is None else (f"the box of {source}", "give its host or recording")
         raise UsageError(f"{what} has no NVIDIA GPU, so nothing was written; for another box: {other}",
                          Misuse.OTHER_MACHINE)
-    draft = drafted(snapshot, name)
-    folder = Path(output or f"inventory/{draft.name}")
+    # inventory/box1 is there in every checkout.
+    free = (each for each in free_names() if output or not _there(_folder(each)))
+    draft = drafted(snapshot, name, next(free))
+    folder = Path(output) if output else _folder(draft.name)
     _free(folder)
     made = files(draft, login)
     _write(folder, made)
@@ -125,8 +127,16 @@ def _doing(address: str, most: float) -> str:
     return f"{start}{address if len(address) <= room else f'{address[:room - 3]}...'}{end}"
 
 
+def _folder(name: str) -> Path:
+    return Path("inventory", name)
+
+
+def _there(folder: Path) -> bool:
+    return folder.exists() or folder.is_symlink()
+
+
 def _free(folder: Path) -> None:
-    if folder.exists() or folder.is_symlink():
+    if _there(folder):
         raise UsageError(f"{folder}: exists already, and an inventory is never overwritten; choose another: -o DIR",
                          Misuse.ALREADY)
 

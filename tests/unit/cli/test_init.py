@@ -250,7 +250,8 @@ def test_the_verb_writes_once_and_says_what_is_next(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "flaw", "names"), [
     (["a b"], Misuse.MALFORMED, "USER@HOST:PORT"), (["box", "--from", "x"], Misuse.DOES_NOT_BELONG, "--from"),
-    (["--name", "a/b"], Misuse.MALFORMED, "--name 'a/b'"), (["-o", "/"], Misuse.ALREADY, "-o DIR"),
+    (["--name", "a/b"], Misuse.MALFORMED, "--name 'a/b'"),
+    (["--name", "ungrouped"], Misuse.MALFORMED, "Ansible's own group"), (["-o", "/"], Misuse.ALREADY, "-o DIR"),
 ])
 def test_wrong_calls(arguments: list[str], flaw: Misuse, names: str) -> None:
     done = CliRunner().invoke(cli, ["init", *arguments], standalone_mode=False)

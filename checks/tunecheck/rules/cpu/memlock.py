@@ -22,8 +22,12 @@ CODES = {
 }
 _ID = CHECK.id
 _ENOUGH = 1 << 30
-_FIX = Remedy("start containers with --ulimit memlock=-1 (Quadlet: Ulimit=memlock=-1:-1), services with "
-              "LimitMEMLOCK=infinity; then this is settled whatever the default is")
+#: What each container and service sets for itself is not read: only the default ends the warning.
+_FIX = Remedy.typed(
+    "start containers with --ulimit memlock=-1 (Quadlet: Ulimit=memlock=-1:-1), services with LimitMEMLOCK=infinity: "
+    "these work whatever the default is, and this warning, which is about the default alone, may then be left or "
+    "waived. To end it, write DefaultLimitMEMLOCK=infinity below [Manager] to a file of its own in "
+    "/etc/systemd/system.conf.d, run `sudo systemctl daemon-reexec`, then restart the container runtime")
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from ...util.at_first_use import dataclass
 from ..context import Case
 from .posted_gpus import given_names, gpu_count, shown_name
 
-__all__ = ["COPIES", "FIND_OUT", "NO_PEERS", "OWN_REFUSES", "Access", "Pair", "Peers", "declared", "peers"]
+__all__ = ["COPIES", "FIND_OUT", "NO_PEERS", "OWN_REFUSES", "Access", "Pair", "Peers", "asked_for", "declared", "peers"]
 
 Pair = tuple[int, int]
 
@@ -115,6 +115,12 @@ class Peers:
         return True if True in found else None if None in found else False
 
     @property
+    def patched(self) -> bool:
+        """Whether the tables allow what NVIDIA's own driver refuses by the model, and refuse none of it: the driver is
+        changed."""
+        return {word for a, b in self.pairs if self.by_model(a, b) for word in self.letters(a, b)} == {"OK"}
+
+    @property
     def some_by_model(self) -> bool | None:
         """The same of all GPUs: whether one of them is of such a model."""
         found = self._models.values()
@@ -198,6 +204,13 @@ def peers(case: Case) -> Peers:
 def declared(case: Case) -> bool:
     """Whether the spec says that peer access was patched in."""
     return case.spec.driver.flavour == "patched-p2p"
+
+
+def asked_for(case: Case, final: bool) -> bool:
+    """Whether the specification asks for peer access. That ACS redirect is off asks for it always. How close the boards
+    are does not where nothing would give them peer access (``final``), unless a patch is declared."""
+    close = case.spec.accelerators.how_close and (declared(case) or not final)
+    return close or case.spec.acs.peer_redirect == "off"
 
 
 def _names(case: Case) -> list[str]:

@@ -13,7 +13,7 @@ from ...model.command import run, typed
 from ...model.finding import Place, Remedy
 from ..codes import OK
 from ..context import Case
-from ..nvidia.peer_access import OWN_REFUSES, declared
+from ..nvidia.peer_access import OWN_REFUSES, asked_for, declared
 from .force_p2p import WORD, how, override, runs
 
 __all__ = ["ANY_TABLE", "DECLARE", "LETTER_WORDS", "TABLES", "UNDECLARED", "after_the_model", "asks_for_a_place",
@@ -151,7 +151,7 @@ def outcome_of(case: Case, word: str, patchable: bool | None) -> str:
         return "warn" if patchable and case.frozen is not None and not declared(case) else "pass"
     if word not in _WORDS:
         return "unknown"
-    wanted = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
+    wanted = asked_for(case, final=word == "GNS" or bool(patchable))
     mild = not declared(case) if patchable and word in _BY_MODEL else not wanted
     return "warn" if mild else "fail"
 

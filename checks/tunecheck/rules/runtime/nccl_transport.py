@@ -10,7 +10,7 @@ from ...parsers.nvidia.nccl_failures import kind_of
 from ...util.text import some
 from ..check import EVERY, Check, Family, Heading
 from ..context import Case
-from ..nvidia.peer_access import NO_PEERS, Access, peers
+from ..nvidia.peer_access import NO_PEERS, Access, asked_for, peers
 from ..pcie.p2p_letters import after_the_model
 from ..pcie.relation_advice import BY_CPU, pairs_by_word, without_peers
 
@@ -71,7 +71,8 @@ def _judge(case: Case, log: Nccl) -> Iterator[Finding]:
     staged = [each for each in log.channels if each.one_host and each.way == "SHM"]
     network = [each for each in log.channels if each.one_host and each.way == "NET"]
     direct = [each for each in log.channels if each.one_host and each.way not in ("SHM", "NET")]
-    wanted = case.spec.accelerators.how_close or case.spec.acs.peer_redirect == "off"
+    known = peers(case)
+    wanted = asked_for(case, final=known.whole in NO_PEERS and known.final(known.pairs))
     for code, bad, words in (
             ("shm", staged, "through host memory (SHM); each byte crosses PCIe twice, and the CPU's memory"),
             ("net", network, "over the network (NET), though both run on one machine")):
