@@ -64,7 +64,8 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
     # start does not tell that nothing went wrong.
     many, others = asked[ranked[0]], [f"{command} ({asked[command]})" for command in ranked[1:]]
     rest = sum(asked.values()) - many
-    first = f"add the output of: {ranked[0]} ({many} of them need{'s' * (many == 1)} it)"
+    needed = f" ({many} of them need{'s' * (many == 1)} it)" if len(findings) > 1 else ""
+    first = f"add the output of: {ranked[0]}{needed}"
     more = f"; then: {some(others, _NAMED - 1)}" if others else ""
     count = (f"; then: {len(others)} more output{'s' * (len(others) > 1)} for {rest} other{'s' * (rest > 1)} "
              "(-v names them)") if others else ""

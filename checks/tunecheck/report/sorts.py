@@ -41,21 +41,23 @@ class Sorts:
 
 
 def sort(findings: Iterable[Finding], imported: bool, topology: Topology) -> Sorts:
-    """Return the findings by how they are shown; what would stand alone in its group is shown as it is."""
+    """Return the findings by how they are shown; what would stand alone in its group is shown as it is, but
+    for a text that is missing."""
     silent = {device.bdf: f"GPU{index} {device.bdf}" for index, device in enumerate(topology.devices)
               if device.answers.value is False}
     left = list(findings)
 
-    def taken(belongs: Callable[[Finding], bool]) -> list[Finding]:
+    def taken(belongs: Callable[[Finding], bool], least: int = 2) -> list[Finding]:
         nonlocal left
         found = [finding for finding in left if belongs(finding)]
-        if len(found) < 2:
+        if len(found) < least:
             return []       # one is said as it is
         left = [finding for finding in left if not belongs(finding)]
         return found
 
     gone = taken(lambda finding: _of_silent(finding, silent))
-    missing = taken(lambda finding: imported and is_missing(finding))
+    # Also one: its own sentence ends with what to add, and a long one is cut there.
+    missing = taken(lambda finding: imported and is_missing(finding), 1)
     rootless = taken(_needs_root)
     cut = taken(only_log_incomplete)
     part = taken(only_of_a_part)

@@ -21,7 +21,7 @@ __all__ = ["IN_DOUBT", "Again", "again", "commands_of", "counted", "counts_text"
 
 _COUNTED = {"fail": "failed", "unknown": "unknown", "warn": "warning", "pass": "passed", "skip": "skipped"}
 #: Codes that say that the texts of an import do not fit together: what follows from them is in doubt.
-IN_DOUBT = frozenset(("counts-differ", "other-count-in-guest"))
+IN_DOUBT = frozenset(("counts-differ", "other-count-in-guest", "not-in-list"))
 #: Codes of pairs of which a table does not say that they have peer-to-peer: nobody who reads it finds nothing wrong.
 _NO_PEERS = frozenset(("table-not-told", "status-unknown", "own-driver-refuses"))
 #: So many names of checks stand in one line.

@@ -97,6 +97,15 @@ def test_grep_names_its_files(tmp_path: Path) -> None:
         1, 4096, "hpet")
 
 
+@pytest.mark.parametrize("command", ["sudo sysctl -w kernel.numa_balancing=0", "sysctl kernel.numa_balancing"])
+def test_what_sysctl_prints_behind_its_prompt_is_the_value(tmp_path: Path, command: str) -> None:
+    said = "kernel.numa_balancing = 0\n"
+    assert host(tmp_path, f"root@box:~# {command}\n{said}").platform.numa_balancing.value == 0
+    for config in (said, f"root@box:~# cat /etc/sysctl.d/90-numa.conf\n{said}", f"# {command}\n{said}",
+                   f"root@box:~# {command}\nsysctl: permission denied on key\n"):
+        assert host(tmp_path, LSCPU, config).platform.numa_balancing.value is None, config
+
+
 def test_lscpu(tmp_path: Path) -> None:
     facts = host(tmp_path, LSCPU).platform
     assert facts.online.value is not None and show(facts.online.value) == "0-14"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.imports import own_dump
+from tests.unit.imports.deletion_bases import own
 from tests.unit.imports.samples import FIXTURES, box, lab, metal
 from tests.unit.imports.smi_texts import row, table
 from tests.unit.imports.test_shown_gpus import relations
@@ -388,3 +389,18 @@ def test_a_table_of_some_gpus_counts_none(tmp_path: Path) -> None:
     asked = table(row(index=2, bus="23"))
     found = judged(tmp_path, _shown(3)["topo"], asked)["accelerator-count"]
     assert "counts-differ" not in {each.code for each in found}
+
+
+def test_a_board_that_only_the_driver_names_is_cut_off_or_lost(tmp_path: Path) -> None:
+    """The port above it may be in use: the list may be cut, so it is no failure, and both causes have their fix."""
+    texts = next(base.texts for base in own() if base.name == "switch1, folder")
+    blocks = re.split(r"\n(?=\S)", metal(texts["lspci.txt"]))
+    gpus = [block for block in blocks if "[10de:2330]" in block]
+    lost = gpus[-1].split()[0]
+    for name, text in (texts | {"lspci.txt": "\n".join(block for block in blocks if block != gpus[-1])}).items():
+        (tmp_path / name).write_text(text)
+    (found,) = [each for each in judge(Case(gather(load_import(str(tmp_path)), None, True)), "preflight")
+                if each.id == "accelerator-count" and each.outcome in ("fail", "unknown")]
+    assert (found.outcome, found.code) == ("unknown", "not-in-list") and lost in found.text.partition(";")[0]
+    assert found.remedy is not None
+    assert "sudo lspci -nnvvv" in found.remedy.text and "Xid 79" in found.remedy.text

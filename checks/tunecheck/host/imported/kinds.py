@@ -48,6 +48,9 @@ _WORD = regex(r"[A-Za-z0-9_][\w.-]{0,63}(?:=\S{0,500})?\Z")
 #: JSON; a digit behind it is the firmware's "{1}[Hardware Error]: " in a log without times.
 _BRACE = regex(r"\s*\{(?!\d)")
 _CAT = regex(r"\bcat (/(?:proc|sys)/[\w./:+-]{1,200})\Z")
+#: What sysctl prints behind its prompt is the kernel's value; the same line without one may be of a file in /etc, and
+#: so may one below "# sysctl ...".
+_SYSCTL = regex(r"\A(?!# ?(?:sudo |sysctl)).*\bsysctl(?: -w)? ([a-z][\w.]{1,80})(?:=\S{0,80})?\Z")
 _NEXT_PROMPT = regex(r"^(?:[\w.-]{1,64}@[^\s#$>]{0,100}|\[[^\]\n]{1,100}\])?[#$>](?: .*)?$", re.MULTILINE)
 _REFUSED = regex(r"^cat: \S{1,300}: (No such file or directory|Permission denied)$", re.MULTILINE)
 _PATTERNS = (
@@ -242,8 +245,11 @@ def is_cmdline_part(words: list[str]) -> bool:
 
 
 def shown(title: str, text: str) -> tuple[str, str, Reason | None] | None:
-    """Read ``$ cat /proc/cmdline`` and what it printed: (path, content, reason why there is none). None for other
-    titles."""
+    """Read ``$ cat /proc/cmdline`` or ``$ sysctl kernel.numa_balancing`` and what it printed: (path, content, reason
+    why there is none). None for other titles."""
+    if (key := _SYSCTL.search(title)) is not None:
+        value = re.search(rf"^{re.escape(key.group(1))} = (.*)$", text, re.MULTILINE)
+        return (f"/proc/sys/{key.group(1).replace('.', '/')}", f"{value.group(1)}\n", None) if value else None
     asked = _CAT.search(title)
     if asked is None:
         return None

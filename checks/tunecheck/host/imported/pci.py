@@ -207,9 +207,8 @@ class BusTree:
             if any((domain, bus) in buses for bus in range(first, last + 1)):
                 continue
             if any(port.occupied for port in ports):
-                return (f"behind {ports[0].bdf} a device is present (its link is up, or its slot is occupied), and "
-                        "lspci shows none: it is not in this text, or the machine lost it (`tunecheck explain "
-                        "accelerator-count`)")
+                return (f"lspci shows no device behind {ports[0].bdf}, whose link is up or whose slot is occupied: the "
+                        "text was cut, or the machine lost the device (`tunecheck explain accelerator-count`)")
             if any(self._perhaps(port) for port in ports):
                 return f"whether a device is behind {ports[0].bdf} is not told, and lspci shows none"
         for above, bus in self._holes():
@@ -229,7 +228,7 @@ class BusTree:
             if device.port == "Upstream Port" and device.buses and device.buses[0]:
                 domain, (first, last) = _bus(device)[0], device.buses
                 yield from ((device.bdf, bus) for bus in _between(first, last, places.get((domain, first), [])))
-        for domain, first in self._roots - self._inside:
+        for domain, first in sorted(self._roots - self._inside):     # one text has one answer
             below = places.get((domain, first), [])
             last = max((high for _, high in below), default=first)
             yield from ((f"root bus {first:02x}", bus) for bus in _between(first, last, below))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.command import run
+from ...model.fact import Absence, Fact
 from ...model.finding import Finding, Remedy
 from ..check import Check, Family, Heading
 from ..codes import UNREAD
@@ -22,7 +23,9 @@ CODES = {
     "balancing-on": "NUMA balancing is on, and several NUMA nodes have memory.",
 }
 _ID = CHECK.id
-_OFF = Remedy.of("run: ", run("sysctl -w kernel.numa_balancing=0"), ", and keep it in /etc/sysctl.d")
+_OFF = ("run: ", run("sysctl -w kernel.numa_balancing=0"), ", and keep it in /etc/sysctl.d")
+#: The kernel says at every boot that it switched it on, also where a sysctl switches it off later.
+_DONE = ("; where that is done, add the output of: ", run("grep -H . /proc/sys/kernel/numa_balancing"))
 
 
 def judge(case: Case) -> Iterator[Finding]:
@@ -53,5 +56,9 @@ def judge(case: Case) -> Iterator[Finding]:
         text = (f"{state} on {len(with_memory)} NUMA nodes: the kernel unmaps the server's pages to see who "
                 "uses them, and moves them, while requests wait")
     yield Finding(_ID, code, "memory", outcome, "effective", text, str(fact.value), "0" if outcome == "warn" else "",
-                  (fact.source,), _OFF if outcome == "warn" else None,
+                  (fact.source,), _fix(case, fact) if outcome == "warn" else None,
                   absence=(nodes if fact.known else fact).absence if outcome == "unknown" else None)
+
+
+def _fix(case: Case, fact: Fact[int]) -> Remedy:
+    return Remedy.of(*_OFF, *(_DONE if fact.absence is Absence.NOT_IN_IMPORT else ()))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...model.absence import Absence
+from ...model.command import typed
 from ...model.finding import Finding, Place, Remedy
 from ..check import EVERY, Check, Family, Heading
 from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_UNREAD, UNREAD
@@ -12,7 +14,7 @@ from ..errors import from_log
 from ..nvidia import wanted_driver
 from ..nvidia.posted_gpus import driver_count, driver_counts, gpu_count, gpu_count_text
 from ..other_makers import ONLY_NVIDIA, others_text
-from ..part_of_devices import shown_by_a_part
+from ..part_of_devices import GIVE_ALL, shown_by_a_part
 
 CHECK = Check(
     "accelerator-count", "as many accelerators as declared, each answering",
@@ -24,6 +26,7 @@ CODES = {
     "differs": "There are more or fewer accelerators than the specification declares.",
     "driver-has-fewer": "The driver has fewer GPUs than the specification declares, and the PCI tree is not known.",
     "not-in-tree": "The driver has a GPU that the PCI tree lacks.",
+    "not-in-list": "The driver has a GPU that a list of PCI devices lacks, and the list may be cut.",
     "not-in-driver": "The PCI tree has a GPU that the driver lacks.",
     "other-count-in-guest": "Of a virtual machine a text of the driver has another number of GPUs than the PCI tree.",
     "counts-differ": "Two texts of the driver have different numbers of GPUs.",
@@ -48,6 +51,9 @@ _ONE_TIME = Remedy.typed("take them anew, on one machine and at one time: `nvidi
                          "where they still differ, a GPU is lost: look for Xid 79 in the kernel log (`sudo dmesg`)")
 _GONE = Remedy("where all evidence is of the same boot, GPUs left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
+_CUT_OR_GONE = Remedy.of(
+    *GIVE_ALL.parts, *typed("; where it was whole, the machine lost the board: look for Xid 79 in the kernel log "
+                            "(`sudo dmesg`), then power-cycle the host"), place=Place.MACHINE)
 
 #: Also what the fleet's report says of a host that has fewer GPUs than the night before.
 LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`); where "
@@ -98,6 +104,11 @@ def judge(case: Case) -> Iterator[Finding]:
         each.outcome == "fail" or each.code in (_OF_TWO, _DIFFER) for each in others)
     if topology.doubt and (fewer := _fewer_than_declared(case, f"the PCI tree may be a part: {text}")):
         yield fewer
+    elif topology.doubt and missing:
+        yield Finding(_ID, "not-in-list", ", ".join(missing), "unknown", "effective",
+                      f"the list of PCI devices lacks {', '.join(missing)} of the driver's {len(named)} GPUs; "
+                      f"{topology.doubt}; {text}", str(count), expected,
+                      (accelerators.source, "NVML"), _CUT_OR_GONE, absence=Absence.INCOMPLETE)
     elif topology.doubt:
         yield shown_by_a_part(Finding(_ID, DEVICES_INCOMPLETE, "accelerators", "unknown", "effective", text, str(count),
                                       expected, (f"{accelerators.source}: {names}",)), topology.doubt)
