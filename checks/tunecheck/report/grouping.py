@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..model.finding import OUTCOMES, Finding, Remedy
 from ..rules.index import CHECKS
+from ..rules.remedies.redirect_gain import DRIVER_NOT_TOLD, REDIRECTS_NOTHING
 from ..rules.wedged import comes_first
 from ..util.at_first_use import dataclass, regex
 from ..util.text import some
@@ -33,6 +34,8 @@ _KINDS = {"GPUs": regex(rf"GPU\d+(?: {_BDF})?"), "pairs": regex(r"GPU\d+-GPU\d+"
 _ALWAYS_NAMED = ("links", "PCI devices")
 
 _BUILT_SO = frozenset(check.id for check in CHECKS if check.built_so)
+#: Codes of redirected ports between boards that the driver lets not reach each other: their fix gains nothing here.
+_NO_GAIN = frozenset((REDIRECTS_NOTHING, DRIVER_NOT_TOLD))
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,10 @@ def place(outcome: str, findings: Sequence[Finding]) -> tuple[int, int, int]:
 
 
 def built_so(findings: Iterable[Finding]) -> bool:
-    """Return whether all of them only warn of how the machine is built. What a specification asks for and is not so is
-    a failure as any other."""
-    return all(finding.outcome == "warn" and finding.id in _BUILT_SO for finding in findings)
+    """Return whether all of them only warn of how the machine is built, or of what costs nothing on it. What a
+    specification asks for and is not so is a failure as any other."""
+    return all(finding.outcome == "warn" and (finding.id in _BUILT_SO or finding.code in _NO_GAIN)
+               for finding in findings)
 
 
 def folded(findings: Iterable[Finding]) -> list[Fold]:
