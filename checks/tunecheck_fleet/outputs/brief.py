@@ -21,8 +21,8 @@ __all__ = ["brief", "briefs"]
 _WIDE = 80
 #: Characters of what is said in one line.
 _SAID = 16
-#: Characters of the names of hosts.
-_HOSTS = 30
+#: Characters of the names of hosts, and where there is little room.
+_HOSTS, _FEWER = 30, 18
 
 
 def briefs(findings: Sequence[Entry], style: Style, now: float) -> list[list[str]]:
@@ -55,10 +55,11 @@ def _in_full(finding: Entry, style: Style, now: float) -> str | None:
 def _hosts_first(finding: Entry, style: Style, now: float) -> str | None:
     """As _in_full. Neither host nor cause is ever cut off, nor its values, nor all that is said of it, nor what
     somebody decided. What there is no room for at all is left out: since when, then other checks."""
-    told = _host_and_title(finding, now)
     known, age = _known(finding.lead), _age(finding.lead, now, True)
     rests = [", ".join(rest) for rest in ([*known, *filter(None, [age])], known) if rest]
-    for names in (*(f" and {names}" for names in words.other_checks(finding)), ""):
+    # Of many hosts fewer are named before a line becomes two.
+    for most, names in product((_HOSTS, _FEWER), (*(f" and {each}" for each in words.other_checks(finding)), "")):
+        told = _host_and_title(finding, now, most)
         if (line := _with_values(told + names, finding, style)) is not None:
             return next((more for rest in rests if len(more := safe(f"{line}; {rest}")) <= style.width), line)
     return None
@@ -72,9 +73,9 @@ def _all_of_it(finding: Entry, style: Style, now: float) -> str:
     return safe(f"{told}{': ' if says else ''}{says[:style.width]}{'...' if len(says) > style.width else ''}")
 
 
-def _host_and_title(finding: Entry, now: float) -> str:
+def _host_and_title(finding: Entry, now: float, most: int = _HOSTS) -> str:
     cause, decided = finding.lead, ", ".join(_decided(finding, now))
-    return f"{_head(cause)}{decided}{'  ' if decided else ''}{fold(cause.hosts, _HOSTS)}: {words.title(finding)}"
+    return f"{_head(cause)}{decided}{'  ' if decided else ''}{fold(cause.hosts, most)}: {words.title(finding)}"
 
 
 def _with_values(told: str, finding: Entry, style: Style) -> str | None:
