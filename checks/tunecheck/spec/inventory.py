@@ -107,10 +107,12 @@ def _broken_files(inventory: str) -> list[str]:
         try:
             text = path.read_text(encoding="utf-8")
             if not text.startswith("$ANSIBLE_VAULT;"):
-                list(yaml.compose_all(text))
+                yaml.compose(text)
         except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
             mark = getattr(error, "problem_mark", None)
             why = f" (read because {folder} is beside {inventory})" if folder and not root.is_dir() else ""
-            found.append(f"{path}{f':{mark.line + 1}' if mark else ''}: {getattr(error, 'problem', None) or error}"
-                         f"{why}")
+            problem = getattr(error, "problem", None) or error
+            if "single document" in (getattr(error, "context", None) or ""):
+                problem = "a second document begins here: what stands above --- belongs below it"
+            found.append(f"{path}{f':{mark.line + 1}' if mark else ''}: {problem}{why}")
     return found

@@ -125,6 +125,12 @@ def test_yaml_broken_names_file_and_line(box: Path) -> None:
     refused(run("show", "-i", str(box)), f"{broken}:3:", f" {box}")
 
 
+def test_a_second_document_is_named_by_file_and_line(box: Path) -> None:
+    """Ansible names neither; a line above the "---" that stands in front of a file makes two of one."""
+    (box / "group_vars" / "inference.yml").write_text("box_spec: {}\n---\nbox_spec: {profile: lab}\n", encoding="utf-8")
+    refused(run("show", "-i", str(box)), f"{box}/group_vars/inference.yml:2: a second document begins here", "---")
+
+
 @pytest.mark.parametrize(("beside", "is_read"), [
     ("other.yml", False), ("other.yaml", False), ("other.json", False), ("vars/all.yml", False),
     ("old/group_vars/all.yml", False), ("other", False),
