@@ -85,7 +85,8 @@ def _why(error: ExceededError | DefectError) -> str:
 
 def _problem(item: dict[str, Any]) -> Problem:
     commands = tuple(Command(tuple(each["argv"]), each["where"]) for each in item["commands"])
-    return Problem(**{**item, "tags": tuple(item["tags"]), "commands": commands})
+    texts = {name: tuple(item[name]) for name in ("tags", "puts", "takes")}
+    return Problem(**{**item, **texts, "commands": commands})
 
 
 def _incident(item: dict[str, Any]) -> Incident:

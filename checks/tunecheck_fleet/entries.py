@@ -10,9 +10,20 @@ from functools import cache
 from tunecheck.model.absence import Absence
 from tunecheck.util.at_first_use import dataclass
 
+from .events.cpu_moves import fewer_cpus
 from .events.first import before, comes_before
 from .events.folds import ADDED, FOLDS, LOST, MISSING, REPLACED, SOURCES, Fold
-from .events.gpu_moves import BOARDS, COUNTED, GpuMoves, fewer, fewer_alone, gpu_moves, replaced, untold_of_lost
+from .events.gpu_moves import (
+    BOARDS,
+    COUNTED,
+    GpuMoves,
+    answers_again,
+    fewer,
+    fewer_alone,
+    gpu_moves,
+    replaced,
+    untold_of_lost,
+)
 from .events.later import of_lost
 from .fixes import Fix, Step, has_play, said, together
 from .fleet_report import Cause
@@ -158,7 +169,8 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
     for fold in FOLDS:
         # What is not known may follow from something that happened; it does not say that it did.
         told = [index for index in members if (ranked[index].outcome != "unknown" or ranked[index].was)
-                and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))]
+                and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))
+                and not (fold.what == LOST and answers_again(ranked[index]))]
         found = [index for index in told if index in left]
         moved = _moved(fold, [ranked[index] for index in told])
         if not found or (fold.when and not moved):
@@ -208,10 +220,12 @@ def _apart(cause: Cause, lead: Cause) -> bool:
 
 
 def _moved(fold: Fold, told: Sequence[Cause]) -> int:
-    """How many GPUs fewer (negative: more, or others) these tell, where that is what the rule asks for; else 0."""
+    """How many GPUs, or CPUs, fewer (negative: more, or others) these tell, where that is what the rule asks for; else
+    0."""
     if fold.when == "others":
         return max(map(replaced, told), default=0)
-    moved = next((count for cause in told if (count := fewer(cause))), 0)
+    count = fewer_cpus if fold.of == "CPUs" else fewer
+    moved = next((found for cause in told if (found := count(cause))), 0)
     return moved if fold.when == ("fewer" if moved > 0 else "more") else 0
 
 

@@ -168,8 +168,10 @@ class Cause:
     #: The same from night to night, for as long as it is open.
     id: str = ""
     waves: tuple[Wave, ...] = ()
-    #: The hosts on which the change is what the specification asks for: nothing is to be put back there.
+    #: The hosts on which the change is what the specification asks for, or what the fixes of the checks ``asked_by``
+    #: say: nothing is to be put back there.
     asked: tuple[str, ...] = ()
+    asked_by: tuple[str, ...] = ()
     #: Where ``remedy`` is of several steps, or not the same for all hosts: what each of them has to do.
     fixes: tuple[Fix, ...] = ()
     #: Those of its hosts that are silent: they have it as far as is known.

@@ -26,7 +26,7 @@ _FACTS = "docs/facts.md says what each is"
 #: What reports call who a box is. No box tells it as a fact, so no history of values has it.
 KEY = "host.key"
 #: What the history tells of the host itself, which no box tells as a fact.
-PRESENCE = ("host.answer", "host.name", "host.group", KEY, "host.incident", "host.")
+PRESENCE = ("host.answer", "host.name", "host.group", KEY, "host.incident", "host.shared", "host.")
 
 
 def near(name: str, known: Iterable[str]) -> str:

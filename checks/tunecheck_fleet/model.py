@@ -76,7 +76,7 @@ def subject_key(subject: str) -> str:
 class Problem:
     """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1. ``code`` is empty where it
     was stored by a version that kept none. ``source``: of what is unknown, the file or command that tells nothing;
-    empty where the check names none."""
+    empty where the check names none. ``puts`` and ``takes``: as in Remedy."""
 
     check: str
     subject: str
@@ -91,6 +91,8 @@ class Problem:
     observed: str = ""
     absence: str = ""
     source: str = ""
+    puts: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -213,7 +213,8 @@ def _problem(finding: Finding, hidden: bool, remedy_texts: tuple[Remedy, str, tu
     return Problem(finding.id, text(finding.subject)[:200], cast(Any, finding.outcome), text(finding.text),
                    text(finding.expected), text(remedy_text), remedy.ansible_tags, remedy.needs_reboot, commands,
                    finding.code, text(finding.observed), finding.absence.value if finding.absence else "",
-                   text(finding.evidence[0])[:_REASON] if finding.absence and finding.evidence else "")
+                   text(finding.evidence[0])[:_REASON] if finding.absence and finding.evidence else "",
+                   tuple(map(text, remedy.puts)), tuple(map(text, remedy.takes)))
 
 
 def _changes(stored: Stored) -> Iterator[Change]:

@@ -90,14 +90,25 @@ def as_left(store: Store, report: FleetReport, host: str) -> FleetReport:
     newest = next((head for head in newest_of_each(store) if fleet_of(head.scope) == own), None)
     if newest is None or newest.id <= report.audit.id or host in _hosts(store, newest):
         return report
-    later = [head for head in store.audits() if head.id > report.audit.id and head.finished is not None
-             and fleet_of(head.scope) == own]
-    # One with a limit asks for a part: who is not in it is in the inventory all the same.
-    without = next((head for head in later if without_limit(head.scope) == head.scope), later[-1]).id
+    without = _without(store, report.audit)
     note = Note(f"{host} is not asked for since #{without}: it was declared gone, or taken out of the inventory; "
                 f"this is #{report.audit.id}, the last audit that has it", hosts=(host,), first=True)
     return replace(report, notes=(note, *report.notes),
                    hosts=tuple(replace(row, left=True) if row.host == host else row for row in report.hosts))
+
+
+def left_since(store: Store, host: str) -> int | None:
+    """The first audit of its inventory that does not ask for the host any more; None: the newest one does."""
+    last = store.last_audit_with(host)
+    return _without(store, store.audit(last)) if last is not None else None
+
+
+def _without(store: Store, last: AuditHead) -> int | None:
+    """The first audit without what had this one for its last."""
+    later = [head for head in store.audits() if head.id > last.id and head.finished is not None
+             and fleet_of(head.scope) == fleet_of(last.scope)]
+    # One with a limit asks for a part: who is not in it is in the inventory all the same.
+    return next((head for head in later if without_limit(head.scope) == head.scope), later[-1]).id if later else None
 
 
 def groups_now(store: Store) -> set[str]:

@@ -28,6 +28,7 @@ SHORT = {
     "tunecheck/recipes/schema.py": "as serving/schema.py and watch/schema.py: each names its own documents",
     "tunecheck/spec/programs.py": "the specification and the fleet both start Ansible's programs",
     "tunecheck_fleet/cli/*.py": "one verb is one file",
+    "tunecheck_fleet/events/cpu_moves.py": "as gpu_moves.py, of what has no names",
     "tunecheck_fleet/store/migrations/*.py": "Alembic's own layout",
     "tunecheck_fleet/uncollected.py": "the store, the judge and the child that reads answers share it",
 }

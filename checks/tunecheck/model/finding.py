@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -10,7 +10,8 @@ from ..util.at_first_use import dataclass
 from .command import Command, opens_driver, pieces, typed
 from .fact import Absence
 
-__all__ = ["AS_ROOT", "HUNG", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Finding", "Place", "Remedy", "exit_code", "worst"]
+__all__ = ["AS_ROOT", "HUNG", "ON_ITS_HOST", "OR_PLAY", "OUTCOMES", "Edit", "Finding", "Place", "Remedy", "exit_code",
+           "worst"]
 
 #: Exit code of a trial that hung.
 HUNG = 4
@@ -33,13 +34,26 @@ class Place(StrEnum):
     HYPERVISOR = "hypervisor"   # on the host of this virtual machine
 
 
+class Edit(str):
+    """Words of a remedy, with what it does to the kernel command line: so a program knows it without reading them."""
+
+    puts: tuple[str, ...]
+    takes: tuple[str, ...]
+
+    def __new__(cls, text: str, puts: Sequence[str], takes: Sequence[str]) -> Edit:
+        self = super().__new__(cls, text)
+        self.puts, self.takes = tuple(puts), tuple(takes)
+        return self
+
+
 @dataclass(frozen=True)
 class Remedy:
     """How to put it right: a sentence, the commands that are in it, the play's tags, and whether the box has to reboot.
     The way by hand comes first; ``play_text`` is the end of the sentence that says the same by a play, where there is
     one. ``needs_reboot``: it has no effect before the box has booted again; of several ways, the first one counts.
     ``as_root``: the only thing to do is to look again as root. ``words_open_driver``: not its
-    commands but its words ask for a reset, or for what only the driver answers."""
+    commands but its words ask for a reset, or for what only the driver answers. ``puts`` and ``takes``: the words that
+    it puts on the kernel command line, and those that it takes off."""
 
     text: str
     ansible_tags: tuple[str, ...] = ()
@@ -49,6 +63,8 @@ class Remedy:
     as_root: bool = False
     play_text: str = ""
     words_open_driver: bool = False
+    puts: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
     @classmethod
     def typed(cls, template: str, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
@@ -62,9 +78,11 @@ class Remedy:
     def of(cls, *parts: str | Command, ansible_tags: tuple[str, ...] = (), needs_reboot: bool = False,
            place: Place = Place.BOX, words_open_driver: bool = False) -> Remedy:
         """Make a remedy of words and commands, in the order in which they are read."""
+        edits = [part for part in parts if isinstance(part, Edit)]
         return cls("".join(part if isinstance(part, str) else part.shown for part in parts), ansible_tags, needs_reboot,
                    place, tuple(part for part in parts if isinstance(part, Command)),
-                   words_open_driver=words_open_driver)
+                   words_open_driver=words_open_driver, puts=tuple(word for edit in edits for word in edit.puts),
+                   takes=tuple(word for edit in edits for word in edit.takes))
 
     @property
     def physical(self) -> bool:

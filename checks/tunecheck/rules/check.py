@@ -98,7 +98,10 @@ class Check:
     ``against``: the facts, as shell patterns, whose words may take back what the finding's subject declares
     (parsers/kernel/param_conflicts.py): that such a word goes is what the specification asks for. ``compares``: the
     facts that it holds those against which it judges. A change of one may end what it found; of these facts drift asks
-    the majority and the previous audit all the same."""
+    the majority and the previous audit all the same. ``misses``: its own codes of a finding that something is
+    missing, and ``counts``: the facts that count that: that one of them counts more is what the fix is for.
+    ``good_skips``: its own codes of a skip that are what good looks like: a finding is over with one of them, and not
+    merely no longer judged."""
 
     id: str
     summary: str
@@ -117,6 +120,9 @@ class Check:
     before: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
     compares: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    good_skips: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

@@ -80,5 +80,8 @@ class Case:
                    host(self.frozen.host if self.frozen else None), where="control")
         lead = (*((first,) if isinstance(first, str) else first), ", then run: ") if first else ("run: ",)
         before = (*by_hand.parts, OR_PLAY) if by_hand else ()
-        return replace(Remedy.of(*before, *lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot),
-                       play_text=Remedy.of(*lead, play).text)
+        found = Remedy.of(*before, *lead, play, ansible_tags=tuple(tag.split(",")), needs_reboot=needs_reboot)
+        # Of the way by hand the parts are plain again.
+        own = (by_hand.puts, by_hand.takes) if by_hand else ((), ())
+        return replace(found, play_text=Remedy.of(*lead, play).text, puts=(*own[0], *found.puts),
+                       takes=(*own[1], *found.takes))

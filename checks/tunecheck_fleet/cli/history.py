@@ -41,6 +41,7 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     from tunecheck.errors import Misuse, UsageError
 
     from .. import lookup
+    from ..judge.shared.history import shared_history
     from ..outputs.rows import HistoryRow
     from ..own_command import own_command
     from ..time_options import since as moment
@@ -80,7 +81,9 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
             never = lookup.never_answered(store, host) if silent else ""
             presence = [span for span in spans_of_host if (everything or not span.baseline or silent)
                     and (after is None or span.since.seen_at >= after) and (fact is None or span.fact.startswith(fact))]
-            spans = [*spans, *presence]
+            shared = [span for span in shared_history(store, host) if (after is None or span.since.seen_at >= after)
+                      and (fact is None or span.fact.startswith(fact))]
+            spans = [*spans, *presence, *shared]
         known = lookup.known_from(store, host)
         found = [] if fact is not None and not lookup.check(fact) else \
             _found(store, host, fact, everything or fact is not None, after)

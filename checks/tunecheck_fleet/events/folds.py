@@ -22,10 +22,10 @@ __all__ = ["ADDED", "FOLDS", "LOST", "MISSING", "OF_LOST", "REPLACED", "SOURCES"
 @dataclass(frozen=True)
 class Fold:
     """``what``: in a word, for people; `tunecheck explain` knows each. ``when``: it only holds where the leads tell
-    that there are fewer GPUs or more than before, or others in their place. ``counts``: only what counts members fewer
-    (or more) follows, and nothing else: {x:8} -> {x:7}. "same": exactly as many as one of the leads does; "some": any
-    number. ``untold``: only what cannot be told because a board does not answer or is not listed. ``always``: what
-    follows can hardly have another reason."""
+    that there are fewer GPUs or more than before, or others in their place; ``of`` CPUs: fewer or more of these.
+    ``counts``: only what counts members fewer (or more) follows, and nothing else: {x:8} -> {x:7}. "same": exactly as
+    many as one of the leads does; "some": any number. ``untold``: only what cannot be told because a board does not
+    answer or is not listed. ``always``: what follows can hardly have another reason."""
 
     what: str
     leads: tuple[str, ...]
@@ -34,6 +34,7 @@ class Fold:
     counts: Literal["", "same", "some"] = ""
     untold: bool = False
     always: bool = False
+    of: Literal["GPUs", "CPUs"] = "GPUs"
 
 
 LOST, ADDED, REPLACED = "GPU lost", "GPU added", "GPU replaced"
@@ -49,6 +50,7 @@ OF_LOST = ("gpu.*", *COUNTED, *_MISSING, *_OF_PORTS)
 #: What a board brings with it.
 _OF_BOARDS = (*COUNTED, "gpu.vbios", "gpu.power_*", "gpu.clock_*", "gpu.temperature_*", "gpu.memory", "gpu.bar1",
               "gpu.link_gen_board")
+_CPUS, _OF_CPUS = ("cpu-lost", "cpu.lost", "cpu.online"), ("cpu.*", "numa.*", "numa-*")
 FOLDS = (
     # A machine that is another one, or says that it is: what it is called and who its boards are goes with that.
     Fold("cloned image", ("identity.machine", "identity.board", "host.key"), ("host.key", "identity.*"), always=True),
@@ -82,7 +84,8 @@ FOLDS = (
         "pcie.*payload", "link-payload")),
     Fold("ACS", ("acs-redirect", "acs.redirecting", "acs.path_ports"), ("acs.*", "acs-*")),
     Fold("SMT", ("smt", "cpu.smt"), ("cpu.*", "cpu-lost", "numa.*", "numa-*")),
-    Fold("processors lost", ("cpu-lost", "cpu.lost", "cpu.online"), ("cpu.*", "numa.*", "numa-*")),
+    Fold("processors lost", _CPUS, _OF_CPUS, "fewer", of="CPUs"),
+    Fold("processors gained", _CPUS, _OF_CPUS, "more", of="CPUs"),
     Fold("processor frequency", ("cpu-governor", "cpu.governor"), ("cpu.epp", "cpu.scaling_driver")),
     Fold("memory", ("platform.memory",), ("numa.*", "numa-*", "memory.*")),
     Fold("power limit", ("gpu-power-limit", "gpu.power_limit"), ("gpu.power_*", "gpu-throttle")),

@@ -15,7 +15,7 @@ from tunecheck.util.at_first_use import dataclass
 from ..fleet_report import Cause
 from ..model import Problem
 
-__all__ = ["BOARDS", "COUNTED", "GpuMoves", "fewer", "fewer_alone", "gpu_counts", "gpu_moves", "grew",
+__all__ = ["BOARDS", "COUNTED", "GpuMoves", "answers_again", "fewer", "fewer_alone", "gpu_counts", "gpu_moves", "grew",
            "missing_places", "other_number_alone", "replaced", "says_how_many", "untold_of_lost"]
 
 #: Facts that name each board, and what such a name is; a serial number is on the board itself, so it comes first.
@@ -23,6 +23,8 @@ BOARDS = {"gpu.serials": "serial", "gpu.uuids": "UUID"}
 #: Facts that count every GPU once, and the check that judges two of them and tells the one that changed; the best
 #: first.
 COUNTED = ("gpu.count", "accelerator-count", "pcie.accelerators", "gpu.name", *BOARDS)
+#: Whether the boards answer, counted.
+_ANSWERS = "pcie.answers"
 #: What a check says of a GPU that is missing, by its address.
 _MISSING = {("accelerator-count", code) for code in ("left-since-boot", "not-in-driver", "does-not-answer")}
 
@@ -117,6 +119,13 @@ def grew(before: Any, value: Any) -> bool:
     """Whether a fact of COUNTED counts, or names, more than before."""
     first, last = _members(before, lists=True), _members(value, lists=True)
     return bool(first) and last is not None and sum(last.values()) > sum((first or {}).values())
+
+
+def answers_again(cause: Cause) -> bool:
+    """Whether it tells that no fewer boards answer than before: that is no lost GPU."""
+    before, value = cause.before, cause.value
+    return cause.fact == _ANSWERS and isinstance(before, dict) and isinstance(value, dict) and \
+        value.get("false", 0) <= before.get("false", 0) and value.get("true", 0) >= before.get("true", 0)
 
 
 def replaced(cause: Cause) -> int:

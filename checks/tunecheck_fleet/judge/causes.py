@@ -97,7 +97,7 @@ def _cause(pile: list[Row], name: str) -> Cause:
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),
-        asked=tuple(sorted({row.host for row in pile if row.asked})),
+        asked=tuple(sorted({row.host for row in pile if row.asked})), asked_by=_asked_by(pile),
         untold=tuple(sorted({row.host for row in dark} | (unread if unread < set(hosts) else set()))),
         fixes=fixes if len(fixes) > 1 or len(fixes[0].steps) > 1 else (),
         ended=_ended(pile), began=first.began if len({row.began for row in pile}) == 1 else "",
@@ -141,6 +141,12 @@ def _waves(pile: list[Row]) -> tuple[Wave, ...]:
         piles.setdefault(about, []).append(host)
     return tuple(sorted((Wave(since, tuple(hosts), state) for (since, state), hosts in piles.items()),
                         key=lambda wave: (*age(wave.since), wave.state != "known", wave.hosts)))
+
+
+def _asked_by(pile: Iterable[Row]) -> tuple[str, ...]:
+    """The checks whose fix it is; none where the specification of one of its hosts asks for it."""
+    found = [row.asked_by for row in pile if row.asked]
+    return tuple(sorted({check for checks in found for check in checks})) if all(found) else ()
 
 
 def _ended(pile: Iterable[Row]) -> dict[str, Since]:

@@ -15,6 +15,7 @@ from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, Thing, subject_key
 from .authority import judged, judges_one
 from .moves import Net
+from .not_judged import is_good, meaning
 from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
 from .view import Host, Move, Resolved, View
 from .view_parts import told_as
@@ -113,7 +114,8 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
         gone = without_its_gpu(problem, there, moved.get(over.host, {}))
         allowed = over.respecified and by_specification(view, problem, judges, stirred[over.host])
         lost = over.unspecified and not gone and allowed
-        if code := NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, ""):
+        code = NOT_DECLARED if lost or over.check in there.unasked else there.skipped.get(over.check, "")
+        if code and not is_good(over.check, code):
             unjudged[over.host, over.check] = code
             continue
         last = steps.get((over.host, over.ended.seen), {}) if over.ended is not None else {}
@@ -124,6 +126,8 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
         if why == OVER and any(each.check == over.check and subject_key(over.subject) in each.keys
                                for each in there.problems):
             why = INSTEAD
+        if why == OVER and code:
+            why = meaning(over.check, code)
         checks.add((there.group, over.check))
         ended = {(over.host, fact) for fact in judges if fact in changes}
         settled |= ended

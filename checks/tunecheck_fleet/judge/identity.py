@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -54,34 +54,91 @@ def identity(view: View) -> list[Row]:
     audit (--limit); not any more once it is out of the fleet, or has a key of its own."""
     groups = {host.host: host.group for host in view.hosts}
     rows = [*_replaced(view, groups), *exchanged(view, groups)]
-    shared = _shared_keys(view)
-    # Cloned images share more than one thing: the same hosts are one finding, by the first that gives them away.
-    also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
-    for kept in sorted(view.shared, key=lambda kept: (RANK[view.of(kept.fact).severity], kept.fact, canon(kept.value))):
-        if kept.hosts in also:
-            also[kept.hosts].append(kept.fact)
-        else:
-            also[kept.hosts] = []
-            shared.append(replace(kept, since=_together(kept.since)))
-    for kept in shared:
-        one_box = kept.fact == KEY and not _BOARDS.isdisjoint(also[kept.hosts])
+    found = _findings(view, _shared_keys(view), view.shared)
+    for kept, also in found:
+        one_box = kept.fact == KEY and not _BOARDS.isdisjoint(also)
         remedy = _TWO_NAMES if one_box else _REMEDY
-        more = sorted({*also[kept.hosts]} - {kept.fact})
+        more = sorted({*also} - {kept.fact})
         alike = f"; they share {', '.join(more[:3])} too" if more else ""
-        severity = "high" if kept.fact == KEY else view.of(kept.fact).severity
         # One of them may be no host of this audit (--limit).
         group = next((groups[name] for name in kept.hosts if name in groups), "")
         for name in kept.hosts:
             since = kept.since.get(name)
             rows.append(Row(
-                "identity", severity, kept.fact, groups.get(name, group), name,
+                "identity", _severity(view, kept.fact), kept.fact, groups.get(name, group), name,
                 expected="one host", fix="hands-on", value=kept.value, before=kept.value, since=since,
                 remedy=remedy.text if kept.fact == KEY else "",
                 commands=remedy.commands if kept.fact == KEY else (), state=_state(view, name, since),
                 text=f"one box under {len(kept.hosts)} names: {_names(kept.hosts)}{alike}" if one_box else
                 f"{len(kept.hosts)} hosts have what only one can have: {_names(kept.hosts)}{alike}",
                 same=canon(kept.value)))
+    return [*rows, *_shared_no_more(view, groups, [kept for kept, _ in found])]
+
+
+def _findings(view: View, keys: Iterable[Kept], values: Iterable[Kept]) -> list[tuple[Kept, list[str]]]:
+    """What is shared, each with what the same hosts share besides. Cloned images share more than one thing: the same
+    hosts are one finding, by the first that gives them away."""
+    shared = list(keys)
+    also: dict[tuple[str, ...], list[str]] = {kept.hosts: [] for kept in shared}
+    for kept in sorted(values, key=lambda kept: (RANK[view.of(kept.fact).severity], kept.fact, canon(kept.value))):
+        if kept.hosts in also:
+            also[kept.hosts].append(kept.fact)
+        else:
+            also[kept.hosts] = []
+            shared.append(replace(kept, since=_together(kept.since)))
+    return [(kept, also[kept.hosts]) for kept in shared]
+
+
+def _severity(view: View, fact: str) -> Literal["low", "medium", "high"]:
+    return "high" if fact == KEY else view.of(fact).severity
+
+
+def _shared_no_more(view: View, groups: Mapping[str, str], now: Iterable[Kept]) -> list[Row]:
+    """What was shared at the audit before and is not any more, under the name that it had; of what others share still,
+    the hosts that do not."""
+    still = {(kept.fact, canon(kept.value)): kept.hosts for kept in now}
+    called = {event.other for event in view.events if event.kind == "renamed"}
+    rows = []
+    for kept, _ in _findings(view, (each for each in view.shared_then if each.fact == KEY),
+                             (each for each in view.shared_then if each.fact != KEY)):
+        have = still.get((kept.fact, canon(kept.value)), ())
+        away = _away(view, kept)
+        # What cannot be told now, or was not asked yet, has ended nothing. Nor does a report speak of hosts none of
+        # which is asked any more.
+        over = [name for name in kept.hosts if name in away - called and name not in have] if have else \
+            kept.hosts if len({*kept.hosts} - away) < 2 and not groups.keys().isdisjoint(kept.hosts) else ()
+        group = next((groups[name] for name in kept.hosts if name in groups), "")
+        why = _why_no_more(view, kept)
+        rows += [Row("identity", _severity(view, kept.fact), kept.fact, groups.get(name, group), name,
+                     expected="one host", fix="hands-on", value=kept.value, before=kept.value,
+                     since=kept.since.get(name), ended=_ended(view, kept), state="resolved", text=why,
+                     same=canon(kept.value)) for name in over]
     return rows
+
+
+def _away(view: View, kept: Kept) -> set[str]:
+    """Those of the hosts of which it is known that they do not have it any more, or that they are no host of this fleet
+    any more."""
+    found = {event.other for event in view.events if event.kind == "renamed"} | replaced(view) | view.gone
+    if kept.fact == KEY:
+        found |= {host.host for host in view.hosts if host.answered and host.key not in (None, kept.value)}
+    else:
+        found |= {move.host for move in view.moves if move.fact == kept.fact}
+    return found & {*kept.hosts}
+
+
+def _why_no_more(view: View, kept: Kept) -> str:
+    was = f"{_names(kept.hosts)} had what only one can have"
+    called = {event.other: event.host for event in view.events if event.kind == "renamed"}
+    renamed = [f"{name} is called {called[name]} now" for name in kept.hosts if name in called]
+    left = tuple(name for name in kept.hosts if name in view.gone and name not in called)
+    gone = f"{_names(left)} {'is' if len(left) == 1 else 'are'} not asked for any more" if left else ""
+    return "; ".join(filter(None, (was, gone, *renamed))) if left or renamed else f"{was}, and share it no more"
+
+
+def _ended(view: View, kept: Kept) -> Since:
+    steps = [move.since for move in view.moves if move.fact == kept.fact and move.host in kept.hosts]
+    return max(steps, key=lambda since: (since.seen, since.after or 0), default=view.now_since)
 
 
 def _state(view: View, host: str, since: Since | None) -> Literal["new", "known"]:

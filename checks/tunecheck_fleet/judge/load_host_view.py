@@ -25,7 +25,8 @@ from .naming.wordings import wordings
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
 from .said.waivers import may_be_waived
-from .shared_values import each_of, kept_of
+from .shared.before import shared_before
+from .shared.values import each_of, kept_of
 from .silent import without_left
 from .view import Host, Kept, Meta, Outlier, Tally, View, canon
 from .view_parts import (
@@ -37,6 +38,7 @@ from .view_parts import (
     compared_with,
     contradicted,
     events_of,
+    fixes_of,
     found_of,
     gone_dark,
     groups_of,
@@ -89,12 +91,15 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     checks = {row.check for row in (*own, *over) if row.host == name} | {
         problem.check for problem in (state.problems if state else ())}
     shared = _shared(one, bare, [fact for fact in meta if meta[fact].kind == "identity"])
+    then_shared = shared_before(store, previous, audit, bare, moves_of(
+        store.changes(previous.id, audit.id, set(meta)), groups), meta)
+    own_then = [kept for kept in then_shared if name in kept.hosts]
     facts = one.differing(options.share, options.at_least, lambda fact: meta.get(fact, Meta()).kind == "config")
     if options.judges("majority"):
         facts |= one.divided(SPLIT, options.share, options.at_least,
                              lambda fact: meta.get(fact, Meta()).kind == "config")
     then = differed(store, audit, (previous.id,))
-    facts |= {kept.fact for kept in shared} | then.of(name)
+    facts |= {kept.fact for kept in (*shared, *then_shared)} | then.of(name)
     facts |= {row.fact for row in store.changes(previous.id, audit.id, host=name)}
     facts |= {row.fact for row in store.unapproved(audit.id, restless, host=name)[0]}
     pairs = one.pairs() if listed else set()
@@ -115,7 +120,8 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
     carried = carried_on(store, said.by_then, audit)
     odd = one.odd()
     named = {name, *odd, *silent, *(row.host for rows in (over, outliers, changes, opened, flaps) for row in rows),
-             *(each for each, _ in (*back, *carried)), *(each for kept in shared for each in kept.hosts),
+             *(each for each, _ in (*back, *carried)),
+             *(each for kept in (*shared, *own_then) for each in kept.hosts),
              *(each for event in events for each in (event.host, event.other)),
              *(each for claim in claims for each in (claim.host, claim.other)),
              *(name for each in renamed for name in (each.host, *(step.before for step in each.steps))),
@@ -137,6 +143,7 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         audit=audit, previous=previous, now=time.time() if options.now is None else options.now, hosts=hosts,
         moves=moves, unapproved=kept_open, back=frozenset(back), mended=mended(store, kept_open, previous, audit),
         contradicted=contradicted(store, (*moves, *kept_open), audit),
+        fixes=fixes_of(store, (*moves, *kept_open), audit),
         decided=said.decided, carried=carried, baselines=said.baselines,
         volatile=rest, recent=moves_of(store.changes(heads[0].id - 1, audit.id, restless)[-ENOUGH:], groups)
         if restless and heads else (),
@@ -144,7 +151,9 @@ def host_view(store: Store, audit_id: int | None, options: JudgeOptions, name: s
         outliers=tuple(sorted(
             (Outlier(row.host, row.group, row.hardware, row.fact, row.value, row.since) for row in outliers),
             key=lambda outlier: (outlier.fact, outlier.group, outlier.host))),
-        shared=shared, regrouped=tuple(store.group_moves(previous.id, audit.id)),
+        shared=shared, shared_then=then_shared,
+        gone=frozenset(store.names(previous.id) - here.keys()),
+        regrouped=tuple(store.group_moves(previous.id, audit.id)),
         events=tuple(event for event in events if event.audit > previous.id),
         past=tuple(event for event in events if event.audit <= previous.id), claims=tuple(claims),
         renamed=tuple(renamed),

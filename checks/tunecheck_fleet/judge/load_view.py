@@ -19,7 +19,8 @@ from .naming.wordings import wordings
 from .notes import passed
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
-from .shared_values import each_of, kept_of
+from .shared.before import shared_before
+from .shared.values import each_of, kept_of
 from .silent import without_left
 from .view import Kept, Move, Outlier, Tally, View, canon
 from .view_parts import (
@@ -31,6 +32,7 @@ from .view_parts import (
     compared_with,
     contradicted,
     events_of,
+    fixes_of,
     found_of,
     gone_dark,
     groups_of,
@@ -93,6 +95,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         moves=moves_of(changes, asked), unapproved=open_moves, back=back,
         mended=mended(store, open_moves, previous, audit),
         contradicted=contradicted(store, (*moves_of(changes, asked), *open_moves), audit),
+        fixes=fixes_of(store, (*moves_of(changes, asked), *open_moves), audit),
         decided=said.decided, carried=carried_on(store, said.by_then, audit), baselines=said.baselines,
         volatile=tuple(volatile), recent=moves_of(recent[-ENOUGH:], asked),
         tallies=tuple(Tally(row.group, row.hardware, row.fact, row.value, row.count) for row in census),
@@ -108,6 +111,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
         resolved=resolved_of(store, (
             row for row in store.problems_resolved(first, audit.id, told=True)
             if (row.until or 0) > before.get(row.host, after)), hosts, audit) if compared else (),
+        gone=frozenset(store.names(previous.id) - {host.host for host in hosts} if previous is not None else ()),
         in_change=frozenset(state.host for state in states
                             if state.newest in (audit.id, *also) and state.volatile.get(STATE) in OPEN),
         waivers=tuple(store.waivers()),
@@ -127,6 +131,7 @@ def view(store: Store, audit_id: int | None, options: JudgeOptions) -> View:
     newest = all(state.newest in (None, audit.id, *also) for state in states if state.answered)
     differing = [(row.host, row.fact) for row in outliers if row.count >= options.share * row.total]
     return replace(seen, shared=_shared(store, seen),
+                   shared_then=shared_before(store, previous, audit, hosts, seen.moves, seen.meta),
                    wordings=wordings(store, hosts, seen.words, seen.resolved, audit.id),
                    approved=approved(store, hosts, differing) if newest else frozenset())
 

@@ -11,13 +11,18 @@ from tunecheck.rules.index import BY_ID
 from ..fleet_report import Cause, HostRow
 from ..own_command import own_command
 
-__all__ = ["meaning", "not_judged"]
+__all__ = ["is_good", "meaning", "not_judged"]
 
 #: The verb whose checks an audit judges.
 _VERB = "preflight"
 _UNTOLD = "its last snapshot holds nothing of it"
 _NO_SPEC = "the host is judged without a specification, and nothing else asks for this"
 _GIVE_SPEC = "name a specification for the host (box_spec in the inventory) and audit with it: "
+
+
+def is_good(check: str, code: str) -> bool:
+    """Whether a skip with this code is what good looks like."""
+    return check in BY_ID and code in BY_ID[check].good_skips
 
 
 def meaning(check: str, code: str) -> str:

@@ -68,9 +68,21 @@ def previous(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
             else row for row in rows]
     rows = [row._replace(unread=why) if row.state != "resolved" and row.host in hosts and (
         why := hosts[row.host].unread(row.fact)) else row for row in rows]
-    return [row._replace(text="; ".join(filter(None, (
-        row.text, f"{unsaid[row.host, row.fact]} was open before this change, and is still")))
-    ) if (row.host, row.fact) in unsaid else row for row in rows]
+    untold = _untold(view)
+    return [row._replace(text="; ".join(filter(None, (row.text, _unsaid(unsaid[row.host, row.fact], row.host, untold))))
+                         ) if (row.host, row.fact) in unsaid else row for row in rows]
+
+
+def _unsaid(check: str, host: str, untold: Collection[tuple[str, str]]) -> str:
+    """What the check says of a change that is no news to it. That it cannot tell is no word that it is so."""
+    now = "cannot be told now" if (host, check) in untold else "is still"
+    return f"{check} was open before this change, and {now}"
+
+
+def _untold(view: View) -> set[tuple[str, str]]:
+    """(host, check) that does not know."""
+    return {(host.host, problem.check) for host in view.hosts for problem in host.problems
+            if problem.outcome == "unknown"}
 
 
 def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote], not_of: Collection[tuple[str, str]],
@@ -82,8 +94,7 @@ def _earlier(view: View, moves: Net, found: Mapping[tuple[str, str, str], Vote],
     joined = Counter((move.group, hosts[move.host].cohort, move.fact, canon(move.value)) for move in view.unapproved
                      if move.host in hosts)
     over: dict[tuple[str, int], list[tuple[str, str]]] = {}
-    untold = {(host.host, problem.check) for host in view.hosts for problem in host.problems
-              if problem.outcome == "unknown"}
+    untold = _untold(view)
     for host, check, subject, audit in view.mended:
         if (host, check) not in untold:     # a check that does not know has not seen that anything was put right
             over.setdefault((host, audit), []).append((check, subject))

@@ -114,8 +114,9 @@ class Row(NamedTuple):
     waived: Waived | None = None
     approved: Decision | None = None
     acknowledged: Decision | None = None
-    #: The change is what the specification asks for.
+    #: The change is what the specification asks for, or what the fixes of these checks say.
     asked: bool = False
+    asked_by: tuple[str, ...] = ()
     #: Of a desired row the one fact that its check judges, where it is one: a waiver may name either.
     about: str = ""
     #: Of a host that is silent: the audit that heard it last, and when.

@@ -17,8 +17,8 @@ from ..store.groups.group_moves import GroupMove
 from ..store.rows import Claim, Differing, Renamed, Volatile, Waiver
 from ..store.sanitize import canonical as canon
 
-__all__ = ["Carried", "Claim", "Differing", "Event", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved", "Tally",
-           "View", "Waiver", "Wording", "canon"]
+__all__ = ["Carried", "Claim", "Differing", "Event", "FixSpan", "Host", "Kept", "Meta", "Move", "Outlier", "Resolved",
+           "Tally", "View", "Waiver", "Wording", "canon"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _NOTHING: Mapping[Thing, Since] = MappingProxyType({})
@@ -162,6 +162,19 @@ class Resolved:
     code: str = ""
 
 
+class FixSpan(NamedTuple):
+    """What the fix of a finding says, from audit ``seen`` on until audit ``until`` (None: still): which words it
+    ``puts`` on the kernel command line, and which it ``takes`` off. ``code``: what is found."""
+
+    host: str
+    check: str
+    code: str
+    puts: tuple[str, ...]
+    takes: tuple[str, ...]
+    seen: int
+    until: int | None
+
+
 class Wording(NamedTuple):
     """How a host told a finding from audit ``seen`` on until audit ``until`` (None: it tells it so still). ``same``: as
     in Row."""
@@ -193,11 +206,14 @@ class View:
     after the previous audit. ``unapproved``: what is not as the baseline has it, and nobody approved;
     ``back``: (host, fact) that are again what they were; ``mended``: (host, check, subject, audit) of findings that
     were over then; ``contradicted``: (host, check, subject, since audit, until audit) of findings, over by now, of
-    which a word of a changed fact may have been the reason (asked.py). ``decided``: the decision about a fact or check
+    which a word of a changed fact may have been the reason (asked.py); ``fixes``: what those said that the hosts had
+    whose facts changed so. ``decided``: the decision about a fact or check
     of a host; ``carried``: of lost GPUs that something else told of then (carried_on.py). ``baselines``: (host, fact)
-    -> the value that was approved there, as canonical JSON. ``regrouped``: who is in another group. ``events``: who is
-    not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts, and
-    ``recent``: how they moved in the last audits. ``began``: host -> since when each thing that was found is there;
+    -> the value that was approved there, as canonical JSON. ``shared_then``: what only one host can have and
+    several had at the previous audit, where that may have changed, and
+    ``gone``: hosts that are not asked any more since then. ``regrouped``: who is in another group. ``events``:
+    who is not who it was since the previous audit, and ``past``: since an earlier one. ``volatile``: volatile facts,
+    and ``recent``: how they moved in the last audits. ``began``: host -> since when each thing that was found is there;
     ``standing``: the warnings among them that were there from the start or came with our own roles; ``found``: host ->
     check -> what it failed, or warned of, and has not ended: thing -> fail or warn. ``words``: (host, *thing) -> how
     that was told last, where it cannot be told now. ``wordings``: (host, name) -> how the host told what has this name
@@ -220,12 +236,15 @@ class View:
     back: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[tuple[str, str, str, int]] = frozenset()
     contradicted: frozenset[tuple[str, str, str, int, int]] = frozenset()
+    fixes: tuple[FixSpan, ...] = ()
     decided: Mapping[tuple[str, str, str], Decision] = field(default_factory=dict)
     carried: Mapping[tuple[str, int], Carried] = field(default_factory=dict)
     baselines: Mapping[tuple[str, str], str] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
     outliers: tuple[Outlier, ...] = ()
     shared: tuple[Kept, ...] = ()
+    shared_then: tuple[Kept, ...] = ()
+    gone: frozenset[str] = frozenset()
     regrouped: tuple[GroupMove, ...] = ()
     events: tuple[Event, ...] = ()
     past: tuple[Event, ...] = ()

@@ -11,15 +11,16 @@ from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
 from tunecheck.model.finding import Remedy
 from tunecheck.rules.codes import UNREAD
+from tunecheck.rules.index import BY_ID
 
 from ..fleet_report import HostRow, Since
 from ..model import AuditHead, Problem, Thing, subject_key
 from ..store.sanitize import plain
-from .asked import CHECKING, may_be_asked
+from .asked import CHECKING, MISSES, may_be_asked, may_be_fixed
 from .authority import HAPPENING
 from .options import JudgeOptions
 from .rows import cannot_be_told
-from .view import Event, Host, Meta, Move, Resolved
+from .view import Event, FixSpan, Host, Meta, Move, Resolved
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -36,6 +37,7 @@ __all__ = [
     "compared_with",
     "contradicted",
     "events_of",
+    "fixes_of",
     "found_of",
     "gone_dark",
     "groups_of",
@@ -259,10 +261,19 @@ def contradicted(store: Store, moves: Iterable[Move], audit: AuditHead) -> froze
                      if row.until is not None and row.check in CHECKING and row.outcome != "unknown")
 
 
+def fixes_of(store: Store, moves: Iterable[Move], audit: AuditHead) -> tuple[FixSpan, ...]:
+    """What the fixes of findings said on hosts where a fact changed that a fix may change."""
+    hosts = {move.host for move in moves if may_be_fixed(move.fact)}
+    return tuple(FixSpan(host, problem.check, problem.code, problem.puts, problem.takes, seen, until)
+                 for host, problem, seen, until in store.told_spans(dict.fromkeys(hosts, BY_ID), audit.id)
+                 if problem.puts or problem.takes or (problem.check, problem.code) in MISSES) if hosts else ()
+
+
 def events_of(store: Store, audit: AuditHead) -> tuple[Event, ...]:
     """Who was replaced or renamed, up to this audit."""
-    found = [Event(row.host, row.kind, row.other, row.audit, row.before, row.key, row.since)
-             for row in store.identity_events(None, audit.id) if row.kind != "duplicate"]
+    found = [Event(row.host, "replaced" if row.kind == "replaced" else "renamed", row.other, row.audit, row.before,
+                   row.key, row.since)
+             for row in store.identity_events(None, audit.id) if row.kind in ("replaced", "renamed")]
     return tuple(sorted(found, key=lambda event: (event.host, event.kind, event.other, event.audit)))
 
 

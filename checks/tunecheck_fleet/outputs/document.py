@@ -96,7 +96,8 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "waived": None if waived is None else {"id": waived.id, "until": waived.until, "author": waived.author,
                                                "reason": waived.reason},
         "approved": _decision(cause.approved), "acknowledged": _decision(cause.acknowledged),
-        "covered": list(cause.covered), "asked": list(cause.asked), "untold": list(cause.untold),
+        "covered": list(cause.covered), "asked": list(cause.asked),
+        "asked_by": list(cause.asked_by), "untold": list(cause.untold),
         "ended": [{"host": host, "since": since_of(since)} for host, since in sorted(cause.ended.items())],
         "last_heard": [{"audit": each.audit, "at": each.at, "hosts": list(each.hosts)} for each in cause.last_heard],
     }
@@ -120,7 +121,8 @@ def _problem(problem: Problem) -> dict[str, Any]:
             "code": problem.code, "absence": problem.absence or None, "source": problem.source or None,
             "text": problem.text, "observed": problem.observed,
             "expected": problem.expected, "remedy": problem.remedy,
-            "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot}
+            "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot,
+            "puts": list(problem.puts), "takes": list(problem.takes)}
 
 
 def _shown(finding: Cause | Problem | Step) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from .text import ago, change, clock, in_words, interval, kind, titled
 
 __all__ = ["FEW", "NAMES", "acknowledgement", "age", "approving", "below", "expected", "fix", "judgement", "lead",
            "more", "named_hosts", "needs", "other_checks", "over", "part_of", "plural", "remarks", "says",
-           "says_within", "severity", "silence", "title", "wave"]
+           "says_within", "severity", "silence", "title", "wave", "what_asks"]
 
 #: What it takes (Entry.fix of the registry of facts), as a noun; `tunecheck explain` knows each word.
 _TAKES = {"reload": "a reload", "reboot": "a reboot", "firmware": "a firmware change", "hands-on": "hands-on work"}
@@ -76,7 +76,7 @@ def remarks(cause: Cause, now: float) -> list[str]:
             why = cause.approved.note if len(cause.approved.note) <= _NOTE else f"{cause.approved.note[:_NOTE]}..."
             found.append(f"by {cause.approved.author}{f' ({why})' if why else ''}")
     found += [cause.severity] if kind(cause) == "standing" else []
-    found += ["as the specification asks"] if as_asked(cause) and cause.counts else []
+    found += [f"as {_asks(cause)}"] if as_asked(cause) and cause.counts else []
     if cause.untold:
         found.append(f"{len(cause.untold)} of {len(cause.hosts)} cannot be told now")
     return [*found, *silence(cause, now), *["flapping"] * bool(cause.flapping), *["rollout"] * cause.rollout]
@@ -238,7 +238,7 @@ def needs(finding: Entry) -> str:
     if only_counts(finding):
         return "only the number of GPUs changed"
     if finding.mended:
-        return "changed to what the specification asks for"
+        return f"changed as {_asks(finding.lead)}" if finding.lead.asked_by else f"changed to {what_asks(finding.lead)}"
     cause = finding.lead
     # What somebody approved, or our own roles did, is as it should be.
     if cause.fix in ("none", "") or cause.approved or (cause.intended and not cause.counts):
@@ -249,6 +249,16 @@ def needs(finding: Entry) -> str:
     # Of hosts that are silent the value is the last one known.
     still = f"{_STILL}, " if cause.silent else ""
     return f"{still}its fix needs {takes}" if cause.outcome else f"{still}to put it back: {takes}"
+
+
+def _asks(cause: Cause) -> str:
+    """Who asks for its change."""
+    return f"the fix of {some(cause.asked_by, FEW, ', ')} says" if cause.asked_by else "the specification asks"
+
+
+def what_asks(cause: Cause) -> str:
+    """What a change is that is as it should be."""
+    return f"what {_asks(cause)}" if cause.asked_by else "what the specification asks for"
 
 
 def fix(cause: Cause) -> str:

@@ -13,7 +13,7 @@ from ..events.first import before, first_of
 from ..fleet_report import Cause, FleetReport
 from ..judge.rows import RANK
 from ..own_command import just_typed, own_command
-from .entry_words import approving, fix
+from .entry_words import approving, fix, what_asks
 from .fix_words import placed
 from .reach_first import reach_first, silent
 from .text import OPEN, kind
@@ -88,7 +88,7 @@ def _of_findings(findings: Sequence[Entry], report: FleetReport, verbose: bool) 
         command = own_command("drift --host {host} -v", host=_worst(part.lead.hosts, report))
         return command, [command]
     command = approving(right)
-    return f"{right.lead.id} ({right.lead.fact}) is what the specification asks for: {command}", [command]
+    return f"{right.lead.id} ({right.lead.fact}) is {what_asks(right.lead)}: {command}", [command]
 
 
 def _to_mend(entry: Entry, mute: set[str]) -> Cause:

@@ -54,6 +54,7 @@ _FIELDS: dict[str, dict[str, Any]] = dict(
     began=later({"enum": ["", "changed", "first", "others", "regrouped", "share"]}),
     intended=FLAG, standing=FLAG, rollout=FLAG, flapping=listed(TEXT), waived=maybe(_WAIVED),
     approved=maybe(_DECISION), acknowledged=maybe(_DECISION), covered=listed(TEXT), asked=later(listed(TEXT)),
+    asked_by=later(listed(TEXT)),
     untold=later(listed(TEXT)), ended=later(listed(object_(host=TEXT, since=maybe(_SINCE)))),
     last_heard=later(listed(object_(audit=COUNT, at=_TIME, hosts=listed(TEXT)))))
 _CAUSE = object_(**_FIELDS)
@@ -68,7 +69,7 @@ _INCIDENT = object_(id=TEXT, begun=_BOX_TIME, ended=_BOX_TIME, step=TEXT, why=TE
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]},
                    code=later(TEXT), absence=later(MAYBE_TEXT), source=later(MAYBE_TEXT), text=TEXT,
                    observed=later(TEXT), expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT),
-                   needs_reboot=FLAG)
+                   needs_reboot=FLAG, puts=later(listed(TEXT)), takes=later(listed(TEXT)))
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,

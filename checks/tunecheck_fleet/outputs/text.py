@@ -149,7 +149,7 @@ def _beside(cause: Cause, before: Before, longest: int) -> str:
 
 def in_words(cause: Cause) -> bool:
     """Whether it is told by a sentence, not by values."""
-    over = cause.state == "resolved" and cause.authority == "desired" and bool(cause.text)
+    over = cause.state == "resolved" and cause.authority in ("desired", "identity") and bool(cause.text)
     return over or (cause.before is None and cause.value is None)
 
 

@@ -56,10 +56,10 @@ def settled_under(connection: Connection, key: str | None) -> int | None:
         .order_by(identity.c.audit_id.desc(), host.c.id).limit(1)).scalar()
 
 
-def kinds(connection: Connection, host_id: int, other: str) -> set[str]:
-    """What was said of the two so far."""
+def kinds(connection: Connection, host_id: int, other: str | None = None) -> set[str]:
+    """What was said of the two so far; without ``other``: of the host and any."""
     return set(connection.execute(select(identity.c.kind).where(
-        identity.c.host_id == host_id, identity.c.other == other)).scalars())
+        identity.c.host_id == host_id, *([identity.c.other == other] if other is not None else []))).scalars())
 
 
 def claims(store: OpenHistory, number: int) -> list[Claim]:

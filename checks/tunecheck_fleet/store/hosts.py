@@ -185,10 +185,13 @@ def newest_document(store: OpenHistory, name: str) -> bytes:
     return zstandard.decompress(content)
 
 
-def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None = None) -> list[IdentityEvent]:
-    """Of one audit, or of all up to one. Hosts have the names that they had there."""
+def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None = None,
+                    mended: bool = False) -> list[IdentityEvent]:
+    """Of one audit, or of all up to one. Hosts have the names that they had there. ``mended``: who got a key of its
+    own, in place of who is not who it was."""
     wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
               .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
+    wanted = wanted.where(identity.c.kind == "mended" if mended else identity.c.kind != "mended")
     wanted = wanted.where(identity.c.audit_id == audit_id) if upto is None else wanted.where(
         identity.c.audit_id <= upto, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto))
     with store.db.read() as connection:

@@ -67,7 +67,9 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
             return named, ""
         return _new(connection, opened, name, group, None), ""
     if named is not None and named.claimed not in (None, key):
-        named = _left(connection, opened, named, keyed is not None)
+        before, named = named, _left(connection, opened, named, keyed is not None)
+        if named is not None and named.id == before.id and "duplicate" in kinds(connection, named.id):
+            note(connection, opened.id, named.id, "mended", before.claimed or "")
     if keyed is not None and keyed.retired_audit is not None:
         keyed = _taken(connection, opened, keyed, but=named)
     if keyed is not None:
@@ -85,6 +87,7 @@ def identify(connection: Connection, opened: Open, name: str, group: str, key: s
         return _change(connection, named, key=key, claimed=None), ""
     if (clone := clone_of(connection, named.key)) is not None:
         mended = _change(connection, named, key=key)
+        note(connection, opened.id, named.id, "mended", named.key)
         connection.execute(update(host).where(host.c.id == clone).values(key=named.key, claimed=None))
         return mended, ""
     _change(connection, named, retired_audit=opened.id)

@@ -231,11 +231,12 @@ class Decided(NamedTuple):
 @dataclass(frozen=True)
 class IdentityEvent:
     """A host is not who it was. replaced: the name has another box behind it. renamed: ``other`` was its name.
-    duplicate: it and ``other`` told the same key in one audit (a cloned image)."""
+    duplicate: it and ``other`` told the same key in one audit (a cloned image). mended: it shared the key ``other``
+    until then, and tells one of its own."""
 
     audit: int
     host: str
-    kind: Literal["replaced", "renamed", "duplicate"]
+    kind: Literal["replaced", "renamed", "duplicate", "mended"]
     other: str = ""
     #: Of a replaced box: the key of the one before and of the one now, and since when.
     before: str | None = None

@@ -175,6 +175,10 @@ class Store(OpenHistory):
         """Who was renamed, replaced or cloned in this audit; None: in all ``upto`` one, of hosts that are there."""
         return hosts.identity_events(self, audit_id, upto)
 
+    def mended(self, audit_id: int) -> list[IdentityEvent]:
+        """Who shared a key (``other``) and told one of its own since, up to that audit, of hosts that are there."""
+        return hosts.identity_events(self, None, audit_id, mended=True)
+
     def renamed(self, audit_id: int, fact: str) -> list[Renamed]:
         """Machines that have another name in that audit than they had once, with every name of before. ``fact``: under
         which somebody approves that."""

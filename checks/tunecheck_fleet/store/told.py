@@ -76,7 +76,9 @@ class Told:
         once = self._texts.setdefault
         # A store from before remedies had commands holds none.
         commands = tuple([self._command(tuple(each["argv"]), each["where"]) for each in stored.pop("commands", ())])
-        stored["tags"] = tuple(stored["tags"])
+        for name in ("tags", "puts", "takes"):
+            if name in stored:
+                stored[name] = tuple(stored[name])
         values: list[Any] = [once(value, value) if type(value) is str else value for value in stored.values()]
         if host in stored.get("remedy", ""):        # a play limited to this host: no other has the same
             return Problem(**dict(zip(stored, values, strict=True)), commands=commands)

@@ -58,6 +58,15 @@ def test_codes_of_a_check_that_could_not_look_are_its_own() -> None:
         assert set(check.could_not_look) <= set(own), check.id
 
 
+def test_codes_of_what_is_missing_and_of_what_is_good_are_its_own() -> None:
+    for check in CHECKS:
+        assert bool(check.misses) == bool(check.counts), check.id
+        if check.misses or check.good_skips:
+            own = import_module(f"tunecheck.rules.{check.module}").CODES
+            assert {*check.misses, *check.good_skips} <= set(own), check.id
+    assert any(check.misses for check in CHECKS) and any(check.good_skips for check in CHECKS)
+
+
 @pytest.mark.parametrize(("module", "changed", "says"), [
     (xid, {"id": "xids"}, r"^rules/errors/xid\.py .*\bxids\b.* rules/errors/xids\.py$"),
     (link_width, {"heading": xid.CHECK.heading, "place": xid.CHECK.place}, r"^link-width .*\bKERNEL, 10\b"),

@@ -18,7 +18,8 @@ from ..remedies.iommu_remedies import ON_IN_BIOS, WIDE, iommu_table, no_remappin
 
 CHECK = Check(
     "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,
-    judges=("cpu.lost", "cpu.online"),
+    judges=("cpu.lost", "cpu.online"), counts=("cpu.online", "numa.cpus"),
+    misses=("no-interrupt-remapping", "invalid-apic-id", "capped-by-cmdline", "offline"),
 )
 CODES = {
     "no-interrupt-remapping": "A CPU did not come up, for want of interrupt remapping.",

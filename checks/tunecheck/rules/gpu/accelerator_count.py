@@ -19,7 +19,8 @@ from ..part_of_devices import GIVE_ALL, shown_by_a_part
 CHECK = Check(
     "accelerator-count", "as many accelerators as declared, each answering",
     Heading.ACCELERATORS, 20, Family.GPU, EVERY, in_trial=True,
-    judges=("pcie.accelerators", "pcie.answers", "gpu.count"),
+    judges=("pcie.accelerators", "pcie.answers", "gpu.count"), counts=("pcie.accelerators", "gpu.count"),
+    misses=("driver-has-fewer", "not-in-tree", "not-in-driver", "left-since-boot", "does-not-answer"),
 )
 CODES = {
     "other-makers": "There are accelerators of other makers than NVIDIA. None of them is judged.",

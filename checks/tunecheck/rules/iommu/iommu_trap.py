@@ -17,6 +17,7 @@ from ..remedies.redirect_gain import DRIVER_NOT_TOLD, REDIRECTS_NOTHING, no_gain
 CHECK = Check(
     "iommu-trap", "no word on the command line switches the IOMMU off and ACS on",
     Heading.BOOT, 70, Family.IOMMU, needs=(Needs.WHOLE_TREE, Needs.WAY),
+    good_skips=("not-switched-off", "no-amd-table"),
 )
 CODES = {
     "table-unread": "Whether the firmware describes an AMD IOMMU is not known: no ACPI table can be read.",

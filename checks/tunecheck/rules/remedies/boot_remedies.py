@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...facts.kernel.boot import Loader
 from ...model.command import Command, host, run, typed
-from ...model.finding import Place, Remedy
+from ...model.finding import Edit, Place, Remedy
 from ...parsers.kernel.cmdline import count, missing, words
 from ...parsers.kernel.kernel_params import INEFFECTIVE
 from ...parsers.kernel.param_conflicts import split
@@ -67,8 +67,8 @@ def or_boot_with(case: Case, first: str, word: str, look: str) -> Remedy:
         return Remedy.of(*typed("{word} runs already and did not act here (" + look + "): " + first, word=word),
                          needs_reboot=True, place=Place.FIRMWARE)
     instead = f" in place of {' '.join(rivals)}" if rivals else ""
-    return Remedy.of(*typed(first + ", or boot with {word}{instead}", word=word, instead=instead), needs_reboot=True,
-                     place=Place.FIRMWARE)
+    return Remedy.of(*typed(first + ", or boot with {word}{instead}", word=word, instead=instead),
+                     Edit("", [word], rivals), needs_reboot=True, place=Place.FIRMWARE)
 
 
 def add(case: Case, words: Sequence[str], away: Sequence[str] = ()) -> Remedy:

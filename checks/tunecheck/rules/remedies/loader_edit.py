@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...facts.kernel.boot import Loader
 from ...model.command import Command, run
+from ...model.finding import Edit
 from ...util.at_first_use import regex
 from ..context import Case
 
@@ -52,11 +53,13 @@ def taken(case: Case, put: Sequence[str], away: Sequence[str]) -> tuple[str | Co
         options += [f"--args={' '.join(put)}"] if put else []
         grubby = (run("sudo grubby --update-kernel=ALL", *options),)
     if loader is Loader.GRUBBY:
-        return (": ", *grubby) if grubby else (" with grubby; what they are now: ", run("sudo grubby --info=ALL"))
+        return (Edit(": ", put, away), *grubby) if grubby else (
+            Edit(" with grubby; what they are now: ", put, away), run("sudo grubby --info=ALL"))
     made = _made(case)
+    edit = Edit(" and run: ", put, away)
     if loader is Loader.NOT_KNOWN and grubby:
-        return (" and run: ", made, " (Fedora and Rocky, in place of both: ", *grubby, ")")
-    return " and run: ", made
+        return (edit, made, " (Fedora and Rocky, in place of both: ", *grubby, ")")
+    return edit, made
 
 
 def tool(case: Case) -> str:

@@ -65,7 +65,7 @@ def _held(store: Store, audit: AuditHead, until: int, rows: Collection[Decided])
     facts = {row.name for row in rows if not _of_check(row.name)}
     moved = {(change.host, change.fact) for change in store.changes(audit.id, until, facts)} if facts else set()
     events = [event for event in store.identity_events(None, until)
-              if event.audit > audit.id and event.kind != "duplicate"]
+              if event.audit > audit.id and event.kind in ("replaced", "renamed")]
     first = {event.host: event.other for event in reversed(events) if event.kind == "renamed"}
     called = {other: name for name, other in first.items()}     # what it was called then, and is called now
     others = {event.host for event in events}

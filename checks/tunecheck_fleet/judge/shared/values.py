@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..fleet_report import Since
-from .view import Host, Kept, canon
+from ...fleet_report import Since
+from ..view import Host, Kept, canon
 
 __all__ = ["each_of", "kept_of"]
 
