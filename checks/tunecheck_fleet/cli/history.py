@@ -33,11 +33,11 @@ __all__ = ["history"]
 @stored
 def history(host: str | None, gpu: str | None, fact: str | None, since: str | None, everything: bool,
             json_to: str | None, store_url: str | None) -> None:
-    """Show all that ever changed on one host, oldest first, each with its interval; also what checks found and when
-    that was over, when a value was another one than most of its group have, how it answered, what it was called, and
-    the incidents of what it serves.
+    """Show all that ever changed on one host, oldest first, each with its interval; also what checks found, and until
+    when.
 
-    With --gpu: the hosts that a GPU was in."""
+    Also when a value was another one than most of its group have, how the host answered, what it was called, and the
+    incidents of what it serves. With --gpu: the hosts that a GPU was in."""
     from tunecheck.errors import Misuse, UsageError
 
     from .. import lookup

@@ -69,7 +69,7 @@ def test_the_line_that_says_what_to_add_names_what_each_finding_asks_for(tmp_pat
         for finding in (each for each in judge(case, "preflight") if is_missing(each)):
             asked = re.search(r".*; \w+: (.*)", finding.text)
             advice = not_given(case, [finding]).fix
-            said = re.match(r"[^:]+: (.+?) \(1 of them needs it\)", advice)
+            said = re.match(r"add the output of: ([^;]+)", advice)
             plain = asked[1].split(";")[0].rstrip(")") if asked else ""
             assert (said[1] if said else "") == plain, (name, finding.id, finding.text)
 

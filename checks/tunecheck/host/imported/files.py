@@ -26,6 +26,7 @@ from ...util.at_first_use import dataclass
 from . import packed as imported_packed
 from .dressings import sections
 from .folders import below
+from .kinds import is_result
 from .line_ends import mended
 from .prompts import ASKED, AT, unprompted
 from .seams import parts as seams
@@ -49,6 +50,7 @@ _SMALL = 16 * 1024 * 1024       # below this the ratio does not matter
 _PART = 64 * 1024
 
 _NUL = re.compile(rb"\0+")
+_PAGE = "<!DOCTYPE html>"
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,11 @@ def _split(origin: str, text: str, doubt: str = "") -> Iterator[Piece]:
         return
     ends = mended(clean(text))
     text, doubt = ends.text, doubt or ends.doubt
+    if text.lstrip().startswith(_PAGE) and is_result(text):
+        # A page of ours explains words of the kernel and of tools: none of its lines begins an output, or names a
+        # machine.
+        yield Piece(origin, "", text, doubt=doubt)
+        return
     bare = unprompted(text)
     for machine, body in sections(bare if bare.strip() else text):
         yield from _prompted(origin, shortened(body), doubt, machine)

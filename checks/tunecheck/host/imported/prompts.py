@@ -10,8 +10,10 @@ from ...util.at_first_use import regex
 __all__ = ["ASKED", "AT", "unprompted"]
 
 #: ``$ sudo lspci -vvv``, ``[root@box ~]# dmesg``, ``user@box:~$ nvidia-smi``: several outputs in one text.
-ASKED = regex(r"^(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
-              r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname|sysctl)\b"
+ASKED = regex(r"^(?:(?:\[[^\]\n]{1,100}\][#$>] ?|(?:\([\w.-]{1,40}\) )?\S{0,200}[#$>] ?)(?:sudo )?(?:/\S*/)?"
+              r"(?:lspci|nvidia-smi|dmesg|journalctl|numactl|lscpu|cat|lsmod|modinfo|nvcc|ls|grep|uname)\b"
+              # Pages of ours have it behind a tag.
+              r"|\S{0,200}[#$] (?:sudo )?sysctl\b)"
               r".*(?:\n|\Z)", re.MULTILINE)
 #: The machine in a prompt.
 AT = regex(r"\[?(?:\([\w.-]{1,40}\) )?\[?[\w.-]{1,64}@([\w.-]{1,253})[:\s\]~]")

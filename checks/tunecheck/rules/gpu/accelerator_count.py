@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.absence import Absence
-from ...model.command import typed
+from ...model.command import run
 from ...model.finding import Finding, Place, Remedy
 from ..check import EVERY, Check, Family, Heading
 from ..codes import DEVICES_INCOMPLETE, MAYBE_ACCELERATOR, NO_ACCELERATOR, TREE_UNREAD, UNREAD
@@ -52,9 +52,9 @@ _ONE_TIME = Remedy.typed("take them anew, on one machine and at one time: `nvidi
                          "where they still differ, a GPU is lost: look for Xid 79 in the kernel log (`sudo dmesg`)")
 _GONE = Remedy("where all evidence is of the same boot, GPUs left the bus: look for Xid 79 in the kernel log, then "
                "power-cycle the host", (), True, Place.MACHINE)
-_CUT_OR_GONE = Remedy.of(
-    *GIVE_ALL.parts, *typed("; where it was whole, the machine lost the board: look for Xid 79 in the kernel log "
-                            "(`sudo dmesg`), then power-cycle the host"), place=Place.MACHINE)
+#: Of a list that may be cut there is no fix of the machine.
+_CUT_OR_GONE = Remedy.of(*GIVE_ALL.parts, "; where it was whole, the machine lost the board; what to do then: ",
+                         run("tunecheck explain accelerator-count"))
 
 #: Also what the fleet's report says of a host that has fewer GPUs than the night before.
 LOST = Remedy.typed("look for Xid 79, \"fallen off the bus\" and RmInitAdapter in the kernel log (`sudo dmesg`); where "
