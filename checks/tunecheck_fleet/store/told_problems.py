@@ -99,9 +99,9 @@ def _numbers(store: OpenHistory, connection: Connection, name: str,
         text = str(parts_of["text"])[:_TEXT]
         if problem.code:
             del parts_of["text"]
-        for name in ("source", "puts", "takes"):
-            if not parts_of[name]:
-                del parts_of[name]      # as versions kept it that knew none
+        for unknown in ("source", "puts", "takes"):
+            if not parts_of[unknown]:
+                del parts_of[unknown]       # as versions kept it that knew none
         if play.search(problem.remedy):
             parts_of["remedy"] = play.sub(f" -l {HOST}", problem.remedy)
             parts_of["commands"] = [{**each, "argv": [HOST if part == name else part for part in each["argv"]]}
