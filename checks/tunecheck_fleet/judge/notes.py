@@ -61,7 +61,7 @@ def notes(view: View, volatile: Iterable[VolatileFact], back: Iterable[tuple[str
     left = Counter((check, code) for (host, check), code in unjudged.items() if answered.get(host))
     for (check, code), count in sorted(left.items(), key=lambda item: (-item[1], item[0])):
         yield Note(f"{check} is not asked any more on {_hosts(count)}: no specification asks for it"
-                   if code == NOT_DECLARED else f"{check} is not judged any more on {_hosts(count)}: "
+                   if code == NOT_DECLARED else f"{check} does not judge {_hosts(count)} now: "
                    f"{meaning(check, code)}", check)
     if view.in_change:
         yield f"in change: our own roles are at work on {_listed(sorted(view.in_change))}"

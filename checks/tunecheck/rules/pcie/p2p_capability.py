@@ -35,7 +35,7 @@ CODES = {
     "own-driver-refuses": "NVIDIA's own driver refuses peer access on this GPU model; whether it is the loaded "
                           "one is not told.",
     "table-not-told": "A table of the driver refuses something, and the text does not say what the table is about.",
-    "not-proven": "The driver allows peer access; the PCI tree is not given, and nothing was measured.",
+    "not-proven": "The driver allows peer access; without the PCI tree nothing says how fast that can be.",
 }
 
 
