@@ -139,9 +139,9 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
     boards = f" ({counted_names(names)})" if names else ""
     posted = case.snapshot.posted
     # What a benchmark measured is judged by itself; of every pair and every size only the trial tells.
-    measured = "what a benchmark here says of that is judged by bench-figures; " if (
+    measured = "what a benchmark here measured is judged by bench-figures; " if (
         posted.benches or posted.tests) else ""
-    more = measured + ("for every pair sudo tunecheck p2p measures it" if nvlink_words(case.snapshot) else
+    more = measured + ("sudo tunecheck p2p measures every pair" if nvlink_words(case.snapshot) else
                        "the PCI tree, which would say how fast they can be, is not given; add: sudo lspci -nnvvv")
     given = case.snapshot.posted.letters
     for letter, table in given.items():
@@ -161,8 +161,8 @@ def letters(case: Case, check: str) -> Iterator[Finding]:
                               + (f" ({meaning})" if meaning and letter != "n" else ""), word, "", (source,))
             elif word == "OK":
                 yield Finding(check, "not-proven", shown, "unknown", "effective",
-                              f"the driver says OK for {kind} of {len(pairs)} of {len(table)} ordered pairs{boards}, "
-                              f"which does not say that transfers are right and fast; {more}", word, "OK",
+                              f"whether transfers are right and fast is not known: the driver says OK for {kind} of "
+                              f"{len(pairs)} of {len(table)} ordered pairs{boards}; {more}", word, "OK",
                               (source,), tell_which(given) if letter == "?" else None)
             elif letter == "?":
                 # NS stands in the tables of atomics, NVLink and the property "p" of boards that copy directly.
