@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.fleet.nights import STATES, Fleet
-from tests.unit.fleet.store.stores import Clock
+from tests.unit.fleet.store.stores import Clock, one
 
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.focus import focus
@@ -36,11 +36,7 @@ def test_no_entry_with_a_failing_check_is_to_be_approved(store: Store, mark: str
     steps = set()
     for night in range(1, 4):
         store.clock.hours(24)
-        hosts = list(fleet.night(night))
-        head = store.begin("/inv", [(each.host, each.group) for each in hosts])
-        for each in hosts:
-            store.put(head.id, each)
-        store.finish(head.id)
+        one(store, *fleet.night(night))
         for since in (None, 1) if night > 1 else (None,):
             options = JudgeOptions(now=store.clock(), since=since)
             for found in (report(store, None, options), focus(report(store, None, options, host), host, None)):

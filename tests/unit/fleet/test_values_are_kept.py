@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.fleet.nights import STATES, Fleet
-from tests.unit.fleet.store.stores import Clock
+from tests.unit.fleet.store.stores import Clock, one
 
 from tunecheck.report.style import Style
 from tunecheck.util.host_names import fold
@@ -36,11 +36,7 @@ def _nights(store: Store, fleet: Fleet, nights: int) -> FleetReport:
     assert isinstance(store.clock, Clock)
     for night in range(1, nights + 1):
         store.clock.hours(24)
-        hosts = list(fleet.night(night))
-        head = store.begin("/inv", [(each.host, each.group) for each in hosts])
-        for each in hosts:
-            store.put(head.id, each)
-        store.finish(head.id)
+        one(store, *fleet.night(night))
     return report(store, None, JudgeOptions(now=store.clock()))
 
 
