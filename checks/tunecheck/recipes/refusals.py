@@ -109,7 +109,7 @@ def clashes(source: Source, lock: Lock | None) -> list[Refusal]:
               ("model.revision", source.model.revision, lock.model.revision),
               ("model.id", source.model.id, lock.model.id),
               ("speculative.drafter", source.speculative.drafter, lock.drafter.id if lock.drafter else None)]
-    again = "run: tunecheck recipe pin"
+    again = f"run: tunecheck recipe pin {source.id}"
     for field, here, there in stated:
         if here != there and (here is not None or field == "speculative.drafter"):
             found.append(Refusal(Clash.OTHER_LOCK, f"{field} is {here}, its lock says {there}; {again}"))

@@ -8,7 +8,7 @@ from ..rule import Rule
 
 
 def violation(recipe: Recipe, box: Box | None) -> str | None:
-    return "status is draft; run: tunecheck recipe pin" if recipe.status == "draft" else None
+    return f"status is draft; run: tunecheck recipe pin {recipe.id}" if recipe.status == "draft" else None
 
 
 RULE = Rule(

@@ -11,7 +11,8 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
     if recipe.status != "golden":
         return None
     if recipe.expected.counted_by != "usage_wallclock" or recipe.expected.value is None:
-        return f"status is golden, expected.counted_by {recipe.expected.counted_by}; run: tunecheck accept --golden"
+        return (f"status is golden, expected.counted_by {recipe.expected.counted_by}; where a reference box serves it, "
+                "run: tunecheck accept --golden golden.json")
     return None
 
 

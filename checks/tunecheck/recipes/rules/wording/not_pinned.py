@@ -20,7 +20,8 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
     wanted += [(f"revision of {model.id}", model.revision, _REVISION) for model in recipe.models]
     found = [name for name, stated, pattern in wanted if stated is None or not pattern.fullmatch(stated)]
     found += [f"files of {model.id}" for model in recipe.models if not model.files]
-    return f"status is {recipe.status} without {', '.join(found)}; run: tunecheck recipe pin" if found else None
+    return (f"status is {recipe.status} without {', '.join(found)}; run: tunecheck recipe pin {recipe.id}"
+            if found else None)
 
 
 RULE = Rule(
