@@ -10,7 +10,7 @@ import click
 
 from ..errors import CONTROL_NODE, Misuse, UsageError
 from ..util.durations import seconds
-from .fleet_verbs import fleet_installed, fleet_part
+from .fleet_verbs import fleet_part
 from .unread_input import from_option
 
 if TYPE_CHECKING:
@@ -164,6 +164,19 @@ def _write(folder: Path, made: dict[str, str]) -> None:
                          Misuse.UNWRITABLE) from None
 
 
+def _spec_runs_here() -> bool:
+    """Return whether `tunecheck spec show` finds here what reads an inventory: Ansible's program, and YAML."""
+    from importlib.util import find_spec
+
+    from ..spec.programs import beside
+
+    try:
+        beside("ansible-inventory")
+    except UsageError:
+        return False
+    return find_spec("yaml") is not None
+
+
 def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
     marked = [f"  {folder / path}:{number}" for path, content in made.items()
               for number, line in enumerate(content.splitlines(), 1) if "# CHANGE" in line]
@@ -171,7 +184,7 @@ def _summary(draft: Draft, folder: Path, made: dict[str, str]) -> str:
         "every line was read from the box: nothing is marked CHANGE"]
     profile = draft.spec["profile"]
     shown = f"profile {profile}" if profile else "without a profile yet"
-    where = "" if fleet_installed() else f"\n  not here, where it cannot run; {CONTROL_NODE}"
+    where = "" if _spec_runs_here() else f"\n  not here, where it cannot run; {CONTROL_NODE}"
     return "\n".join([f"{folder}: an inventory for {draft.name}, {shown}",
                       *(f"  {line}" for line in draft.observations), *draft.contradictions, *todo,
                       f"a second box: a line in {folder}/hosts.yml; another kind: docs/rollout.md",

@@ -376,3 +376,27 @@ def test_a_draft_without_a_profile_contradicts_nothing() -> None:
     snapshot = gather(trees.bound(trees.full(trees.Machine(), "iommu=off")).host(), None, True)
     draft = drafted(snapshot)
     assert draft.spec["profile"] is None and not draft.contradictions
+
+
+@pytest.mark.parametrize(("ansible", "yaml_there"), [(True, True), (True, False), (False, True)])
+def test_the_next_command_is_said_to_run_here_where_it_does(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ansible: bool, yaml_there: bool) -> None:
+    """`spec show` needs Ansible's program and YAML, and not the fleet's package."""
+    from importlib import util
+
+    from tunecheck.spec import programs
+
+    def beside(program: str) -> str:
+        if not ansible:
+            raise UsageError(f"{program} is not installed here", Misuse.NOT_HERE)
+        return program
+
+    found = util.find_spec
+    monkeypatch.setattr(programs, "beside", beside)
+    monkeypatch.setattr(util, "find_spec", lambda name, *more: None if name == "tunecheck_fleet" or (
+        name == "yaml" and not yaml_there) else found(name, *more))
+    (tmp_path / "lspci.txt").write_text(PLAIN)
+    done = CliRunner().invoke(cli, ["init", "--from", str(tmp_path / "lspci.txt"), "-o", str(tmp_path / "inv")])
+    assert done.exit_code == 0, done.output
+    assert "tunecheck spec show" in done.stdout
+    assert ("not here, where it cannot run" in done.stdout) == (not (ansible and yaml_there))
