@@ -25,10 +25,11 @@ def detect(module, asked=()) -> Bootloader:
             return kind(module)
         looked.append("%s (%s)" % (kind.name, reason))
     wanted = (
-        " The specification asks for %s%s. Set that by hand where the kernel of this host gets its parameters from, "
-        "and take it out of the host's specification (box_spec_host in host_vars/HOST.yml of the inventory): "
+        " What the specification asks for takes %s%s by hand, where the kernel of this host gets its parameters from; "
+        "take it out of the host's specification then (box_spec_host in host_vars/HOST.yml of the inventory): "
         "iommu: leave; acs: {peer_redirect: leave}; kernel: {cmdline: []}."
-        % (" ".join(asked), " (pci:0:0 means every port)" if any("pci:0:0" in word for word in asked) else "")
+        % (" ".join(asked), " (pci:0:0 means every port; the addresses of those between the GPUs do as well)"
+           if any("pci:0:0" in word for word in asked) else "")
     ) if asked else ""
     raise BootloaderError(
         Why.NO_LOADER,
