@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.interrupt import held
-from tunecheck.util.left_behind import written
+from tunecheck.util.left_behind import wrote
 
 if TYPE_CHECKING:
     from .store import Store
@@ -54,7 +54,7 @@ def _make(path: Path) -> None:
         try:
             with held():
                 os.link(mine, path)
-                written.append(str(path))
+                wrote(str(path))
         except FileExistsError:
             return
     finally:

@@ -146,7 +146,7 @@ def _write(folder: Path, made: dict[str, str]) -> None:
     import tempfile
 
     from ..util.interrupt import held
-    from ..util.left_behind import written
+    from ..util.left_behind import wrote
     from ..util.safe_files import replace
 
     try:
@@ -158,7 +158,7 @@ def _write(folder: Path, made: dict[str, str]) -> None:
                 replace(str(ready / path), content.encode(), 0o644)
             with held():
                 ready.rename(folder)
-                written.append(str(folder))
+                wrote(str(folder))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror}); choose another place: -o DIR",
                          Misuse.UNWRITABLE) from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..util import safe_files
-from ..util.left_behind import written
+from ..util.left_behind import wrote
 from ..watch.culprits import document, of_document
 from .model import DONE, Record, Step, Why
 
@@ -77,7 +77,7 @@ def _append(path: str, line: bytes) -> None:
     try:
         if os.write(descriptor, whole) != len(whole):
             raise OSError("the line was written in part")
-        written.append(path)
+        wrote(path)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -15,7 +15,7 @@ import stat
 from enum import Enum
 
 from .interrupt import held
-from .left_behind import written
+from .left_behind import wrote
 
 __all__ = ["MOST", "Danger", "UnsafeFileError", "folder_of", "read", "read_beneath", "replace", "replace_at", "shared",
            "write_special"]
@@ -149,7 +149,7 @@ def replace(path: str, content: bytes, mode: int | None = None) -> None:
         # An interrupt waits, so that it is known whether the file was replaced.
         with held():
             replace_at(folder, name, content, mode)
-            written.append(path)
+            wrote(path)
     finally:
         os.close(folder)
 

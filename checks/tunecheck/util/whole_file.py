@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import Misuse, UsageError
 from .at_first_use import regex
-from .left_behind import written
+from .left_behind import wrote
 from .safe_files import UnsafeFileError, folder_of, replace, write_special
 
 __all__ = ["PRIVATE", "age_of", "check_replaceable", "check_writable", "emit", "free_name", "write_file"]
@@ -132,10 +132,10 @@ def write_file(path: str, content: bytes, mode: int | None = None, what: str = "
             replace(path, content, mode)
         elif _DESCRIPTORS.match(os.path.realpath(path)):        # /dev/stdout, /dev/fd/63: our own
             target.write_bytes(content)
-            written.append(path)
+            wrote(path)
         else:
             write_special(path, content)
-            written.append(path)
+            wrote(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); the {what} was not saved",
                          getattr(error, "danger", Misuse.UNWRITABLE)) from None

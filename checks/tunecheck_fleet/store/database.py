@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from tunecheck.errors import CONTROL_NODE, Flaw, Misuse, UsageError
 from tunecheck.util.interrupt import held
-from tunecheck.util.left_behind import written
+from tunecheck.util.left_behind import wrote
 
 from ..own_command import own_command
 from .schema import make
@@ -99,7 +99,7 @@ class Database:
                     # An interrupt waits, so that it is known whether it was kept.
                     with held():
                         transaction.commit()
-                        written.append(self.where)
+                        wrote(self.where)
             except BaseException:
                 self._let_go(broken=True)
                 raise
@@ -220,7 +220,7 @@ def _place(file: Path, create: bool) -> None:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with held():
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-                written.append(str(file))
+                wrote(str(file))
         elif not file.is_file():
             raise UsageError(f"{file}: is no file; expected the path of the history's file", Trouble.NOT_A_FILE)
         if not os.access(file, os.W_OK) or not os.access(file.parent, os.W_OK):

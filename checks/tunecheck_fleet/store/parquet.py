@@ -11,7 +11,7 @@ from sqlalchemy import Select, select
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.interrupt import held
-from tunecheck.util.left_behind import written
+from tunecheck.util.left_behind import wrote
 from tunecheck.util.whole_file import PRIVATE
 
 from .audit_queries import SNAP_END
@@ -73,7 +73,7 @@ def _write(store: OpenHistory, pyarrow: Any, target: Path, wanted: Select[Any]) 
         Path(name).chmod(PRIVATE)
         with held():
             Path(name).replace(target)
-            written.append(str(target))
+            wrote(str(target))
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -146,8 +146,8 @@ class Fleet:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """The same without the second that a process takes to start. Errors are told as main() tells them."""
-        for changed in (left_behind.written, left_behind.tellers):
-            changed.clear()
+        left_behind.written.clear()
+        left_behind.tellers.clear()
         with contextlib.chdir(self.folder):
             done = CliRunner().invoke(cli, arguments, env={"TUNECHECK_STORE": str(self.store),
                                                            "TUNECHECK_WEBHOOK": None})

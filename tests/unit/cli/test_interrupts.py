@@ -21,6 +21,7 @@ from tests.unit.cli.carried import ROOT, Fleet
 
 from tunecheck.cli.main import cli
 from tunecheck.util import left_behind
+from tunecheck.util.safe_files import replace
 from tunecheck.util.whole_file import write_file
 from tunecheck_fleet import key, run
 from tunecheck_fleet.outputs import terminal
@@ -72,7 +73,8 @@ def _told_at(fleet: Fleet, steps: Steps, at: int) -> str | None:
     """What an audit with a new history says that is interrupted at this step; None: it had fewer."""
     for place in fleet.store.parent.iterdir():
         place.unlink()
-    for changed in (left_behind.written, left_behind.removed, left_behind.taken_away, left_behind.tellers):
+    left_behind.written.clear()
+    for changed in (left_behind.removed, left_behind.taken_away, left_behind.tellers):
         changed.clear()
     steps.at, steps.seen = at, 0
     done = CliRunner().invoke(cli, ["audit", "--from", str(fleet.files), "--store", str(fleet.store)],
@@ -211,3 +213,12 @@ def test_files_and_decisions_are_named_that_were_kept(fleet: Fleet, monkeypatch:
     assert left_behind.left_behind() == f"already written: {fleet.store}, {tmp_path}/a.json"
     (tmp_path / "a.json").unlink()
     assert left_behind.left_behind() == f"already written: {fleet.store}"
+
+
+def test_what_is_written_for_months_is_kept_in_mind_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch writes its state anew every few seconds."""
+    monkeypatch.setattr(left_behind, "written", {})
+    place = tmp_path / "state.json"
+    for turn in range(1000):
+        replace(str(place), b"%d" % turn, 0o600)
+    assert [*left_behind.written] == [str(place)]
