@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,20 @@ from sqlalchemy import Connection, func, select
 from ..fleet_report import Since
 from ..model import Change
 from .audit_queries import during, earlier_names, parts, since, there, times
+from .holding import holding
 from .hosts import find
 from .rows import Span
+from .sanitize import canonical
 from .schema import audit, fact, host, journal, snap, span, value
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["at", "board", "current", "held", "held_by", "names_and_values", "receipt", "runs", "spans"]
+__all__ = ["at", "board", "boards_elsewhere", "current", "held", "held_by", "names_and_values", "receipt", "runs",
+           "spans"]
 
+#: Facts that are lists of boards.
+_BOARDS = ("gpu.serials", "gpu.uuids")
 #: So few hosts are asked for by number; where there are more, all of them are read.
 _FEW = 1000
 
@@ -125,7 +130,7 @@ def board(store: OpenHistory, serial: str) -> list[Span]:
                    span.c.until_audit, span.c.baseline)
             .join(host, host.c.id == span.c.host_id).join(fact, fact.c.id == span.c.fact_id)
             .join(value, value.c.id == span.c.value_id)
-            .where(fact.c.name.in_(("gpu.serials", "gpu.uuids")), value.c.json.contains(f'"{serial}"', autoescape=True))
+            .where(fact.c.name.in_(_BOARDS), value.c.json.contains(f'"{serial}"', autoescape=True))
             .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)).all()
         named, values = names_and_values(store, connection, rows)
     found: list[Span] = []
@@ -141,6 +146,20 @@ def board(store: OpenHistory, serial: str) -> list[Span]:
             found.append(Span(row.name, named[row.fact_id], serial, None, since(when, row.from_audit, row.after_audit),
                               row.until_audit, ended, row.baseline))
     return sorted(found, key=lambda span: (span.since.seen, span.host))
+
+
+def boards_elsewhere(store: OpenHistory, name: str, boards: Collection[str]) -> set[str]:
+    """Those of the boards that a host of another name has told, ever."""
+    if not boards:
+        return set()
+    with store.db.read() as connection:
+        there = {number for part in parts(holding(connection, {canonical(board) for board in boards}))
+                 for number in connection.execute(
+                     select(span.c.value_id).distinct().join(host, host.c.id == span.c.host_id)
+                     .join(fact, fact.c.id == span.c.fact_id)
+                     .where(fact.c.name.in_(_BOARDS), span.c.value_id.in_(part), host.c.name != name)).scalars()}
+        return {each for told in store.interned.decoded(connection, there).values() if isinstance(told, list)
+                for each in told}.intersection(boards)
 
 
 def names_and_values(store: OpenHistory, connection: Connection,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from json import loads
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, bindparam, false, func, literal_column, or_, select
+from sqlalchemy import Connection, false, func, or_, select
 
 from ..fleet_report import Since
 from . import history
@@ -16,11 +16,10 @@ from .census import ABSENT, Held, few, survey_of
 from .found.alike import alike
 from .found.findings import during as found_during
 from .groups.members import members_of
-from .interned import digest
+from .holding import holding
 from .rows import CensusRow, Outlier
 from .sanitize import canonical
 from .schema import finding, finding_span, host, newest, span, value
-from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -34,8 +33,6 @@ _NONE: frozenset[int] = frozenset()
 _MOST = 2_000
 #: Of every host only little is read, once: SQLite need not keep it (KiB).
 _CACHE_KIB = 6144
-_LISTS = Hot(select(value.c.id, value.c.json).where(
-    func.substr(value.c.json, literal_column("1"), literal_column("2")) == bindparam("start")))
 
 
 class OneHost:
@@ -215,7 +212,7 @@ class OneHost:
                     # No join: SQLite would begin with the facts, and read every span for them.
                     span.c.host_id.in_(select(host.c.id).where(host.c.name == self.name)),
                     span.c.fact_id.in_(numbers), during(self._number))).all()
-            same = {number for number, _ in own} | _holding(connection, {
+            same = {number for number, _ in own} | holding(connection, {
                 text for _, json in own for text in _texts(json)})
             rows = connection.execute(
                 select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit).where(
@@ -238,20 +235,6 @@ class OneHost:
 
     def _value(self, row: Held) -> int:
         return ABSENT if row[1] == self._null else int(row[1])
-
-
-def _holding(connection: Connection, texts: Collection[str]) -> set[int]:
-    """Values that are one of the texts (as JSON), and lists that may hold one."""
-    if not texts:
-        return set()
-    whole = {text[1:-1] for text in texts if "\\" not in text}
-    rest = [text for text in texts if "\\" in text]
-    found = {number for part in _LISTS.parts(connection, {"start": '["'}) for number, json in part
-             if not whole.isdisjoint(json.split('"')) or (rest and any(text in json for text in rest))}
-    for part in parts(texts):
-        found.update(connection.execute(select(value.c.id).where(
-            value.c.hash.in_([digest(text) for text in part]))).scalars())
-    return found
 
 
 def _texts(json: str) -> list[str]:

@@ -216,6 +216,10 @@ class Store(OpenHistory):
         """On which hosts a GPU was, by serial number or UUID, oldest first."""
         return history.board(self, serial)
 
+    def boards_elsewhere(self, host: str, boards: Collection[str]) -> set[str]:
+        """Those of the boards that another host had, at any time."""
+        return history.boards_elsewhere(self, host, boards)
+
     def blame(self, fact: str, host: str) -> list[Span]:
         """The spans of one fact of one host, newest first: since when it is so, and what it was before."""
         return history.spans(self, host, fact, None)[::-1]

@@ -44,7 +44,8 @@ def _keys(store: Store, host: str) -> Iterator[tuple[str, str, Since, int | None
 def _boards(store: Store, host: str) -> Iterator[tuple[str, str, Since, int | None]]:
     boards = {board for fact in BOARDS for span in store.history(host, fact)
               for board in (span.value if isinstance(span.value, list) else ()) if isinstance(board, str)}
-    for board in sorted(boards):
+    # Nearly always none: where each has been is looked up of those alone that another host had, too.
+    for board in sorted(store.boards_elsewhere(host, boards)):
         spans = store.board(board)
         for own in (span for span in spans if span.host == host):
             for its in (span for span in spans if span.host != host and span.fact == own.fact):
