@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from tunecheck.model.command import Command
+from tunecheck.rules.faults import fault_of
 from tunecheck.util.at_first_use import dataclass, regex
 
 __all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status",
@@ -107,9 +108,10 @@ class Problem:
 
     @property
     def found(self) -> str:
-        """What is found of its subjects: the code. A check may find several things of one subject, each with a since of
-        its own. That something is unknown is one thing, whatever the reason is: nothing is found."""
-        return "" if self.outcome == "unknown" else self.code
+        """What is found of its subjects: the code, of one fault always the same (fault_of). A check may find several
+        things of one subject, each with a since of its own. That something is unknown is one thing, whatever the reason
+        is: nothing is found."""
+        return "" if self.outcome == "unknown" else fault_of(self.check, self.code)
 
     @property
     def things(self) -> list[Thing]:

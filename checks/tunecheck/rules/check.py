@@ -101,7 +101,8 @@ class Check:
     the majority and the previous audit all the same. ``misses``: its own codes of a finding that something is
     missing, and ``counts``: the facts that count that: that one of them counts more is what the fix is for.
     ``good_skips``: its own codes of a skip that are what good looks like: a finding is over with one of them, and not
-    merely no longer judged."""
+    merely no longer judged. ``one_fault``: its own codes that are one fault: which of them it gives depends on what
+    else is told, as the cause may be in a log that does not last. The first is what the fault is without its cause."""
 
     id: str
     summary: str
@@ -123,6 +124,7 @@ class Check:
     misses: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     good_skips: tuple[str, ...] = ()
+    one_fault: tuple[str, ...] = ()
 
     @cached_property
     def module(self) -> str:

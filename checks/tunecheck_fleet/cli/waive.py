@@ -80,6 +80,7 @@ def _meant(store: Store, fact: str | None, host: str | None,
     if fact is None or not _ID.fullmatch(fact):
         return [(fact, host)], ""
     from tunecheck.errors import Misuse, UsageError
+    from tunecheck.rules.faults import fault_of
 
     from ..decisions.by_id import finding_of, shown_in
     from ..outputs.decision_words import rest_of
@@ -88,7 +89,7 @@ def _meant(store: Store, fact: str | None, host: str | None,
         raise UsageError(f"{fact} is a finding, of hosts: leave --group out, or name its fact", Misuse.DOES_NOT_BELONG)
     found = finding_of(shown_in(store, [fact]), fact, store.decisions())
     lead = found.lead
-    name = f"{lead.fact}/{lead.code}" if lead.code else lead.fact
+    name = f"{lead.fact}/{fault_of(lead.fact, lead.code)}" if lead.code else lead.fact
     wanted = [each for each in lead.hosts if host is None or fnmatchcase(each, host)]
     if not wanted:
         raise UsageError(f"{fact} is not on {host}; it is on {some(lead.hosts, 10, ', ')}", Misuse.NO_SUCH)

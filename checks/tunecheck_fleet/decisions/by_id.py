@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tunecheck.errors import Misuse, UsageError
+from tunecheck.rules.faults import fault_of
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..entries import Entry
@@ -96,8 +97,8 @@ def finding_of(report: FleetReport, name: str, decisions: Iterable[Decision] = (
 
 
 def _same(one: Cause, other: Cause) -> bool:
-    return (one.authority, one.fact, one.subject, one.code, one.value) == (
-        other.authority, other.fact, other.subject, other.code, other.value)
+    return (one.authority, one.fact, one.subject, fault_of(one.fact, one.code), one.value) == (
+        other.authority, other.fact, other.subject, fault_of(other.fact, other.code), other.value)
 
 
 def _settled(causes: Sequence[Cause]) -> str:

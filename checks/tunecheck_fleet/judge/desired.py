@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from tunecheck.rules.codes import NOT_DECLARED
+from tunecheck.rules.faults import fault_of
 
 from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, Thing, subject_key
@@ -228,7 +229,7 @@ def _row(view: View, host: Host, problem: Problem, things: list[Thing], about: l
         source=problem.source,
         # What it is called and what follows goes by what was found.
         code=problem.code if before is None else before.code,
-        same=same_of(problem), named=(before.outcome, before.code, same_of(before)) if before is not None else ())
+        same=same_of(problem), named=_told(before) if before is not None else ())
 
 
 def _was(view: View, host: Host, problem: Problem) -> str:
@@ -261,7 +262,7 @@ def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[list[Thi
     rest = sorted(untold.keys() - own) if not own or first is problem else []
     for thing in own + rest:
         told = view.words.get((host.host, *thing))
-        name = () if told is None else (told.outcome, told.code, same_of(told))
+        name = () if told is None else _told(told)
         names.setdefault(name, ([], told))[0].append(thing)
     return list(names.values())
 
@@ -271,6 +272,11 @@ def _came(row: Row, moves: list[Move]) -> Row:
     known = [move.since for move in moves if row.since is not None and row.since.after is None
              and move.since.seen == row.since.seen and move.since.after is not None]
     return row._replace(since=widest(known)) if known else row
+
+
+def _told(problem: Problem) -> tuple[str, str, str]:
+    """As in Row.named."""
+    return problem.outcome, fault_of(problem.check, problem.code), same_of(problem)
 
 
 def same_of(problem: Problem) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command
+from tunecheck.rules.faults import fault_of
 
 from ..fleet_report import Authority, Began, Cause, Decision, Since, Waived, Whose
 from ..store.sanitize import plain as stored
@@ -65,7 +66,8 @@ def decided_as(told: Row | Cause) -> str:
 
 def named_as(check: str, subject: str, code: str = "") -> str:
     """The same of what a check finds of a subject. Without ``code`` also what versions of before wrote."""
-    return f"{check}{f':{code}' if code else ''}/{_name_of(subject)}"
+    fault = fault_of(check, code)
+    return f"{check}{f':{fault}' if fault else ''}/{_name_of(subject)}"
 
 
 def names_as(name: str) -> tuple[str, str, str]:
@@ -132,8 +134,13 @@ class Row(NamedTuple):
     #: As in Problem.
     absence: str = ""
     source: str = ""
-    #: Outcome, code and ``same`` that it had while it could be told: it keeps the id of then.
+    #: Outcome, ``fault`` and ``same`` that it had while it could be told: it keeps the id of then.
     named: tuple[str, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """The code by which it is known over time."""
+        return fault_of(self.fact, self.code)
 
     @property
     def unjudged(self) -> bool:
@@ -148,7 +155,7 @@ class Row(NamedTuple):
     @property
     def alone(self) -> tuple[str, ...]:
         """The same of a host that tells one such thing, and cannot tell another."""
-        return self._identity(self.outcome, self.code, self.same, self.was, *self.named)
+        return self._identity(self.outcome, self.fault, self.same, self.was, *self.named)
 
     def _identity(self, *told: str) -> tuple[str, ...]:
         authority: str = self.authority
@@ -177,8 +184,8 @@ class Row(NamedTuple):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Outcome, code and ``same``, of what cannot be told now those that it had."""
-        return self.named or (self.outcome, self.code, self.same)
+        """Outcome, ``fault`` and ``same``, of what cannot be told now those that it had."""
+        return self.named or (self.outcome, self.fault, self.same)
 
 
 def name_of(authority: str, fact: str, outcome: str, code: str, same: str) -> str:

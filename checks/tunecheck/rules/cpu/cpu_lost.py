@@ -20,6 +20,8 @@ CHECK = Check(
     "cpu-lost", "every thread of the machine came up", Heading.SYSTEM, 30, Family.CPU,
     judges=("cpu.lost", "cpu.online"), counts=("cpu.online", "numa.cpus"),
     misses=("no-interrupt-remapping", "invalid-apic-id", "capped-by-cmdline", "offline"),
+    # The kernel log of the boot tells the cause, and is overwritten after a while.
+    one_fault=("offline", "no-interrupt-remapping", "invalid-apic-id", "capped-by-cmdline"),
 )
 CODES = {
     "no-interrupt-remapping": "A CPU did not come up, for want of interrupt remapping.",

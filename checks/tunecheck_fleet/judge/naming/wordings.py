@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from tunecheck.rules.faults import fault_of
+
 from ...model import Problem
 from ..desired import same_of
 from ..rows import name_of
@@ -43,4 +45,4 @@ def wordings(store: Store, hosts: Iterable[Host], words: Mapping[tuple[str, str,
 
 
 def _name(problem: Problem) -> str:
-    return name_of("desired", problem.check, problem.outcome, problem.code, same_of(problem))
+    return name_of("desired", problem.check, problem.outcome, fault_of(problem.check, problem.code), same_of(problem))

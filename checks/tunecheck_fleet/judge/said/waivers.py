@@ -85,7 +85,7 @@ def matches(waiver: Waiver, row: Row) -> bool:
     pattern = f"{waiver.fact}*" if waiver.fact.endswith(".") else waiver.fact
     return (fnmatchcase(row.group, waiver.group or "*") and fnmatchcase(row.host, waiver.host or "*")
             and any(fnmatchcase(name, pattern) for name in
-                {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", row.about})
+                {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", f"{row.fact}/{row.fault}", row.about})
             and (waiver.value is None or waiver.value == canon(row.value)))
 
 

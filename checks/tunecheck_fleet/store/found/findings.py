@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, or_, select, update
 
+from tunecheck.rules.faults import fault_of
+
 from ...fleet_report import Since
 from ...model import Change, Incident, Problem, subject_key
 from .. import audit_queries, audits
@@ -77,7 +79,7 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
         named.setdefault(thing, plain(subject, 500))
         now[thing] = min(outcome, now.get(thing, outcome), key=_WORST.index)
     held = with_codes(store, connection, row, now, named, {
-        Thing(check, subject_key(subject), code): Held(*rest)
+        Thing(check, subject_key(subject), fault_of(check, code)): Held(*rest)
         for check, subject, code, *rest in _OPEN(connection, {"number": row.id})})
     ends = [{"number": row.id, "found": each.number, "begun": each.begun, "ended": audit_id}
             for each in over(held, now, unknown_checks, {plain(check, 200) for check in dark})]
@@ -216,7 +218,7 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
         once = dict[str, str]().setdefault
         gpus = with_gpus(connection, wanted)
         age = cache(lambda begun, after: audit_queries.since(when, begun, after))
-        told = {} if after is None else last_told(store, connection, [Over(*row) for row in connection.execute(
+        told = {} if after is None else last_told(store, connection, [_over(*row) for row in connection.execute(
             wanted.with_only_columns(host.c.id, finding.c.check, finding.c.subject, finding.c.code,
                                      finding_span.c.outcome, finding_span.c.until_audit,
                                      maintain_column_froms=True).order_by(None))], after)
@@ -226,11 +228,15 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
                              after is not None and receipt(ran, number, begun) is not None,
                              (number, found, begun) in gpus and outcome == "warn",
                              gpus.get((number, found, begun), False),
-                             told.get(Over(number, check, subject, code, outcome, until)) if told else None,
-                             ends.get((number, until)), once(code, code))
+                             told.get(_over(number, check, subject, code, outcome, until)) if told else None,
+                             ends.get((number, until)), once(code, fault_of(check, code)))
                 for number, name, group, check, subject, code, outcome, begun, after, until, found in
                 connection.execute(wanted.add_columns(finding_span.c.finding_id),
                                    execution_options={"yield_per": _ROWS})]
+
+
+def _over(number: int, check: str, subject: str, code: str, outcome: str, until: int) -> Over:
+    return Over(number, check, subject, fault_of(check, code), outcome, until)
 
 
 def _ends(connection: Connection, when: dict[int, float], wanted: Select[Any]) -> dict[tuple[int, int | None], Since]:

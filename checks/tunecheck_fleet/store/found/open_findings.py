@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, bindparam, select
 
+from tunecheck.rules.faults import fault_of
+
 from .. import audit_queries, audits
 from ..history import receipt, runs
 from ..rows import OpenFinding
@@ -49,7 +51,7 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
         of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in each_host(connection, number)
                       if host_id not in gone}
         # Afterwards: on PostgreSQL others may have put new ones meanwhile.
-        named = {each: (check, subject, code) for each, check, subject, code in connection.execute(
+        named = {each: (check, subject, fault_of(check, code)) for each, check, subject, code in connection.execute(
             select(finding.c.id, finding.c.check, finding.c.subject, finding.c.code))}
         called: dict[int, str] = dict(iter(connection.execute(select(host.c.id, host.c.name))))
         called |= audit_queries.earlier_names(connection, number)

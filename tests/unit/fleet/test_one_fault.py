@@ -1,0 +1,111 @@
+"""One fault is told with its cause or without it, as long as the log that holds the cause is there. It is one thing all
+the same: since when it is so, its id, whether it stands, and what was said of it stay. Over all that checks declare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from tests.unit.fleet.same_answers import answers_alike
+
+from tunecheck.rules.faults import fault_of
+from tunecheck.rules.index import CHECKS
+from tunecheck_fleet.decisions.by_id import decide
+from tunecheck_fleet.fleet_report import Cause
+from tunecheck_fleet.judge import JudgeOptions, report
+from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.store import Store, open_store
+
+#: Told first, told next.
+_PAIRS = [(check.id, *pair) for check in CHECKS for pair in permutations(check.one_fault, 2)]
+
+
+@pytest.fixture(name="store")
+def _store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "fleet.db"), catalogue=1) as store:
+        yield store
+
+
+def _night(store: Store, **told: tuple[Problem, ...]) -> None:
+    head = store.begin("folder", [(name, "g") for name in told])
+    for name, problems in told.items():
+        store.put(head.id, Seen(name, "g", "ok", known={"gpu.count": 8}, tunecheck="0.1.0", document=b"{}",
+                                problems=problems))
+    store.finish(head.id)
+
+
+def _found(check: str, code: str, outcome: str = "warn") -> tuple[Problem, ...]:
+    return (Problem(check, "the subject", outcome, f"told as {code}", code=code, observed="it",     # type: ignore[arg-type]
+                    remedy=f"what mends {code}"),)
+
+
+def _cause(store: Store, host: str = "h") -> Cause:
+    [cause] = [each for each in report(store, None, JudgeOptions()).causes if host in each.hosts]
+    return cause
+
+
+def test_a_check_declares_it() -> None:
+    assert len(_PAIRS) >= 12
+    assert {fault_of(check, first) == fault_of(check, second) for check, first, second in _PAIRS} == {True}
+
+
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+def test_a_warning_that_stands_still_does_with_another_cause(store: Store, check: str, first: str, second: str) -> None:
+    _night(store, h=_found(check, first))
+    before = _cause(store)
+    assert before.standing
+    for code in (second, first, second):
+        _night(store, h=_found(check, code))
+        now = _cause(store)
+        assert (now.standing, now.state, now.severity, now.id, now.since) == (
+            True, "known", before.severity, before.id, before.since)
+        assert (now.code, now.text) == (code, f"told as {code}")
+        assert answers_alike(store, JudgeOptions()) == 1
+    _night(store, h=())
+    over = _cause(store)
+    assert (over.state, over.id, over.since) == ("resolved", before.id, before.since)
+
+
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+def test_what_was_said_of_it_stays_said(store: Store, check: str, first: str, second: str) -> None:
+    _night(store, h=(), w=())
+    _night(store, h=_found(check, first), w=_found(check, first))
+    store.waive(f"{check}/{fault_of(check, first)}", reason="known", author="ann", until=store.clock() + 1e6, host="w",
+                group=None, value=None, kind="waive")
+    decide(store, report(store), "acknowledge", [_cause(store).id], author="ann")
+    unread = (Problem(check, "the subject", "unknown", "not known", code="unread"),)
+    for told in (_found(check, second), unread, _found(check, second), _found(check, first)):
+        _night(store, h=told, w=told)
+        now, waived = _cause(store), _cause(store, "w")
+        assert (now.state, bool(now.acknowledged), now.since and now.since.seen) == ("known", True, 2)
+        assert (waived.state, bool(waived.waived)) == ("known", True)
+        assert answers_alike(store, JudgeOptions()) == 2
+
+
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+def test_hosts_that_tell_it_each_in_its_way_have_one_entry_and_their_own_fix(store: Store, check: str, first: str,
+                                                                           second: str) -> None:
+    _night(store, a=(), b=())
+    _night(store, a=_found(check, first), b=_found(check, second))
+    cause = _cause(store, "a")
+    assert cause.hosts == ("a", "b")
+    assert {(each.hosts, each.steps[0].remedy) for each in cause.fixes} == {
+        (("a",), f"what mends {first}"), (("b",), f"what mends {second}")}
+
+
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+def test_what_was_kept_before_with_its_cause_goes_on(store: Store, check: str, first: str, second: str) -> None:
+    _night(store, h=())
+    _night(store, h=_found(check, first))
+    with store.db.write() as connection:
+        connection.execute(text("UPDATE finding SET code = :code"), {"code": first})
+    store.interned.forget()
+    _night(store, h=_found(check, second))
+    now = _cause(store)
+    assert (now.state, now.since and now.since.seen) == ("known", 2)
+    _night(store, h=())
+    over = _cause(store)
+    assert (over.state, over.since and over.since.seen) == ("resolved", 2)
