@@ -41,6 +41,9 @@ _STEPS = (
     (r"python.{0,60}(?:not found|no such file)|interpreter.{0,60}not found|module interpreter",
      "Python 3.11 or later is missing on the box: apt install python3 (Enterprise Linux: dnf install python3.11)"),
     (r"no space left on device", "a disk of the box is full: df -h, then make room"),
+    # Python's tempfile, before a module can begin.
+    (r"no usable temporary directory", "the disk of the box with its /tmp is full, or cannot be written: df -h /tmp, "
+     "then make room"),
 )
 #: How the same is said to who has an inventory, and to who typed [USER@]HOST[:PORT].
 _IN_INVENTORY = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cache
 from typing import Any, Literal
 
 from tunecheck.model.command import Command
-from tunecheck.rules.faults import fault_of
 from tunecheck.util.at_first_use import dataclass, regex
 
 __all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status",
-           "Thing", "subject_key"]
+           "Thing", "fault_of", "subject_key"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
 #: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
@@ -58,6 +58,18 @@ class Incident:
     xids: tuple[int, ...] = ()
     rank: int | None = None
     gpu: str = ""
+
+
+@cache
+def _faults() -> Mapping[tuple[str, str], str]:
+    from tunecheck.rules.index import CHECKS  # a list of one host loads no check
+
+    return {(check.id, code): check.one_fault[0] for check in CHECKS for code in check.one_fault}
+
+
+def fault_of(check: str, code: str) -> str:
+    """The code by which a fault is known over time, told with or without its cause (Check.one_fault)."""
+    return _faults().get((check, code), code)
 
 
 #: Check, key of the subject (subject_key), what is found of it (Problem.found).

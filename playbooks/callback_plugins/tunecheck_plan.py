@@ -25,7 +25,8 @@ requirements: [enabled in ansible.cfg]
 
 _CHECKS = os.path.join(os.path.dirname(__file__), "..", "..", "checks")
 #: Words of what keeps Ansible itself from working; anything else is a task's own failure, which says its remedy.
-_KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interpreter|python.*not found|no space left",
+_KEPT_OUT = re.compile(r"sudo|become|password|privilege|permission denied|interpreter|python.*not found|no space left|"
+                       r"no usable temporary directory",
                        re.IGNORECASE)
 #: By the code that kernel_cmdline returns. What the kernel's own detectors find ends in a panic and a reboot anyway.
 _WATCHDOG = {

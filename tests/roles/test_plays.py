@@ -43,6 +43,21 @@ def test_a_box_that_is_lost_in_the_middle_is_told_what_was_done(tmp_path: Path) 
     assert "lost in the middle; done before that: Write a file. The same command again goes on" in words
 
 
+def test_a_box_whose_disk_is_full_is_told_so_where_no_module_can_begin(tmp_path: Path) -> None:
+    """Where /tmp is on the full disk, a module ends with a traceback before its first line."""
+    host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library/full.py").write_text(
+        "#!/usr/bin/python\nimport tempfile\n"
+        "tempfile._candidate_tempdir_list = lambda: ['/nowhere']\ntempfile.mkdtemp()\n")
+    (tmp_path / "site.yml").write_text(json.dumps([{
+        "hosts": "all", "gather_facts": False, "tasks": [{"name": "Make the proven boot the default", "full": {}}]}]))
+    done = play(tmp_path, str(tmp_path / "site.yml"), host)
+    words = " ".join(done.stdout.split())
+    assert done.returncode == 2 and "No usable temporary directory" in words, words
+    assert "box: the disk of the box with its /tmp is full, or cannot be written: df -h /tmp, then make room" in words
+
+
 def test_a_mistyped_tag_is_said_and_known_tags_are_those_of_the_playbooks(tmp_path: Path) -> None:
     """Ansible itself runs nothing of the roles then, and ends well: the plan would be green."""
     text = "".join(path.read_text() for path in (ROOT / "playbooks").glob("*.yml"))

@@ -80,9 +80,9 @@ def _meant(store: Store, fact: str | None, host: str | None,
     if fact is None or not _ID.fullmatch(fact):
         return [(fact, host)], ""
     from tunecheck.errors import Misuse, UsageError
-    from tunecheck.rules.faults import fault_of
 
     from ..decisions.by_id import finding_of, shown_in
+    from ..model import fault_of
     from ..outputs.decision_words import rest_of
 
     if group is not None:

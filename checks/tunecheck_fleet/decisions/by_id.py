@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tunecheck.errors import Misuse, UsageError
-from tunecheck.rules.faults import fault_of
 from tunecheck.util.suggestions import did_you_mean, nearest
 
 from ..entries import Entry
 from ..fleet_report import Cause, Decision
+from ..model import fault_of
 from ..outputs.entry_words import title
 from ..outputs.text import clock, kind, lasts
 from ..own_command import own_command

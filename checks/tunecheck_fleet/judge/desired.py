@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from tunecheck.rules.codes import NOT_DECLARED
-from tunecheck.rules.faults import fault_of
 
 from ..events.gpu_moves import COUNTED, grew
-from ..model import Problem, Thing, subject_key
+from ..model import Problem, Thing, fault_of, subject_key
 from .authority import judged, judges_one
 from .moves import Net
 from .not_judged import is_good, meaning

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from tunecheck.model.command import Command
-from tunecheck.rules.faults import fault_of
 
 from ..fleet_report import Authority, Began, Cause, Decision, Since, Waived, Whose
+from ..model import fault_of
 from ..store.sanitize import plain as stored
 from .view import canon
 

@@ -28,6 +28,8 @@ from tunecheck_fleet.model import Answer
     ("ops is not in the sudoers file.", "usermod -aG sudo ops"),
     ("/bin/sh: 1: sudo: not found", "apt install sudo"),
     ("/bin/sh: /usr/bin/python3: No such file or directory", "apt install python3"),
+    ("mkdir: cannot create directory '/home/ops/.ansible': No space left on device", "df -h, then make room"),
+    ("FileNotFoundError: [Errno 2] No usable temporary directory found in ['/tmp']", "df -h /tmp, then make room"),
     ("something else", "ssh ops@192.0.2.1"),
 ])
 def test_the_next_step(said: str, step: str) -> None:

@@ -11,12 +11,11 @@ import pytest
 from sqlalchemy import text
 from tests.unit.fleet.same_answers import answers_alike
 
-from tunecheck.rules.faults import fault_of
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause
 from tunecheck_fleet.judge import JudgeOptions, report
-from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.model import Problem, Seen, fault_of
 from tunecheck_fleet.store import Store, open_store
 
 #: Told first, told next.

@@ -16,7 +16,7 @@ from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
-from tunecheck.rules.faults import fault_of
+from tunecheck_fleet.model import fault_of
 
 #: What it says is about the texts themselves.
 _OF_TEXTS = ("kernel-log-complete",)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tunecheck.rules.faults import fault_of
-
-from ...model import Problem
+from ...model import Problem, fault_of
 from ..desired import same_of
 from ..rows import name_of
 from ..view import Host, Resolved, Wording

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, or_, select, update
 
-from tunecheck.rules.faults import fault_of
-
 from ...fleet_report import Since
-from ...model import Change, Incident, Problem, subject_key
+from ...model import Change, Incident, Problem, fault_of, subject_key
 from .. import audit_queries, audits
 from ..audit_queries import parts
 from ..history import receipt, runs

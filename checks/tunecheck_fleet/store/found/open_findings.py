@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, bindparam, select
 
-from tunecheck.rules.faults import fault_of
-
+from ...model import fault_of
 from .. import audit_queries, audits
 from ..history import receipt, runs
 from ..rows import OpenFinding
