@@ -24,8 +24,8 @@ NO_INPUT = 66
 _INSTALL = "install it: ansible-playbook playbooks/provision.yml -i inventory/NAME --tags install"
 _MISSING = {"-": f"no tunecheck on the box; {_INSTALL}",
             "python": f"no tunecheck on the box and no Python >= 3.9 to run the collector with; {_INSTALL}"}
-_NOT_ALONG = ("no tunecheck on the box, and the connection of this host takes no collector along: only ssh and local do. "
-              f"State ansible_connection: ssh, or {_INSTALL}")
+_NOT_ALONG = ("no tunecheck on the box, and the connection of this host takes no collector along: only ssh and local "
+              f"do. State ansible_connection: ssh, or {_INSTALL}")
 _ROOM = 4096        # for the closing line
 _WORDS = 200
 _BOUND = re.compile(r"^tunecheck-ssh (timeout|flood) (\d+)$", re.M)
