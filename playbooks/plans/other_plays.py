@@ -15,8 +15,8 @@ def closing(play, file, names):
         return ["The boxes were only read, as without --check. This play keeps nothing; an audit that is kept and "
                 f"compared with the one before: {audit}"]
     if play == "preflight.yml":
-        return [f"--check changes nothing of this play: on {some(names, 6)} the checks ran, the GPUs were measured where "
-                "that was due, and the result is in /run/tunecheck and /var/lib/tunecheck there"]
+        return [f"--check changes nothing of this play: on {some(names, 6)} the checks ran, the GPUs were measured "
+                "where that was due, and the result is in /run/tunecheck and /var/lib/tunecheck there"]
     if play == "power_cycle.yml":
         return ["No box was power-cycled (--check).",
                 *(f"  next, once nothing above is refused: {again(file, name)}" for name in names[:6])]
