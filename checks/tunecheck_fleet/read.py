@@ -162,9 +162,10 @@ def _case(stored: Stored, spec: Frozen | None
     how = "by the box's own specification" if frozen else "without a specification"
     if frozen is None and not set(boards) & set(wanted):
         # What nobody can misread: none of what it has is what it should have.
+        there = f"the accelerators are {', '.join(boards)}" if boards else "no accelerator is found"
         return Case(stored.snapshot, None), (
-            "other-boards", "fail", f"the accelerators are {', '.join(boards)}, and the inventory's specification asks "
-            f"for {', '.join(wanted)}: is the host in the right group of the inventory? Until then it is judged {how}")
+            "other-boards", "fail", f"{there}, and the inventory's specification asks for {', '.join(wanted)}: is the "
+            f"host in the right group of the inventory? Until then it is judged {how}")
     if own and set(own) < set(wanted):
         return Case(stored.snapshot, frozen), (
             "other-spec", "unknown", f"judged {how}: the snapshot holds facts about boards of {', '.join(sorted(own))} "

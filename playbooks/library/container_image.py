@@ -15,6 +15,7 @@ options:
   image_id: {description: "sha256:<64 hex digits>", type: str, required: true}
   pull: {description: "repository@sha256:<64 hex digits>; empty where no registry has it.", type: str, default: ""}
   archive: {description: Path on the box of an archive of podman save or docker save., type: str, default: ""}
+  recipe: {description: "What names the recipe in a command, for messages.", type: str, default: ID}
   free_gib: {description: GiB that the storage must have free before an image is brought., type: float, default: 0}
 attributes:
   check_mode: {support: full}
@@ -107,6 +108,7 @@ def main():
             "image_id": {"type": "str", "required": True},
             "pull": {"type": "str", "default": ""},
             "archive": {"type": "str", "default": ""},
+            "recipe": {"type": "str", "default": "ID"},
             "free_gib": {"type": "float", "default": 0},
         },
         supports_check_mode=True,
@@ -139,8 +141,9 @@ def main():
     if not has(module, engine, image_id):
         module.fail_json(code=NoImage.OTHER_IMAGE.value,
                          msg="what %s brought is not the image of the recipe: it has id %s, the recipe pins %s. Bring "
-                         "the image that was pinned, or pin again (tunecheck recipe pin)."
-                         % (archive or given["pull"], new or "of an image that was here before", image_id[:19]))
+                         "the image that was pinned, or pin again (tunecheck recipe pin %s)."
+                         % (archive or given["pull"], new or "of an image that was here before", image_id[:19],
+                            given["recipe"]))
     module.exit_json(changed=True, came=came)
 
 

@@ -207,21 +207,25 @@ def _within(word: str | None, worst: str) -> bool:
 
 def _contradictions(snapshot: Snapshot, name: str, spec: dict[str, Any]) -> Iterator[str]:
     """Yield a sentence for each kernel parameter of the draft that the running command line contradicts, by the rule of
-    the check cmdline-conflict. A draft without a profile asks for none."""
+    the check cmdline-conflict; in the last one what to do is said in that check's words, once for all of them. A draft
+    without a profile asks for none."""
+    from ..model.finding import Remedy
     from ..rules.boot import cmdline_conflict
     from ..rules.context import Case
+    from ..rules.remedies.acs_remedies import before_the_play
     from ..spec import build
 
     if snapshot.host is None or spec["profile"] is None:
         return
-    rivals: dict[str, list[str]] = {}
-    for finding in cmdline_conflict.judge(Case(snapshot, build(name, spec))):
+    case, rivals = Case(snapshot, build(name, spec)), dict[str, list[str]]()
+    for finding in cmdline_conflict.judge(case):
         if finding.code in cmdline_conflict.CODES:
             rivals.setdefault(finding.subject, []).append(finding.observed)
-    for declared, words in rivals.items():
-        verb, them = ("contradict", "them") if len(words) > 1 else ("contradicts", "it")
-        yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile: remove {them} "
-               f"by hand first, site.yml refuses beside {them}")
+    for number, (declared, words) in enumerate(rivals.items(), 1):
+        verb, place, gone = ("contradict", "their", "they are") if len(words) > 1 else ("contradicts", "its", "it is")
+        fix = f": {plain(Remedy.of(*before_the_play(case)).text, 1000)}" if number == len(rivals) else ""
+        yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile: site.yml puts "
+               f"that in {place} place, and refuses before {gone} gone{fix}")
 
 
 def _observations(snapshot: Snapshot) -> list[str]:

@@ -57,8 +57,8 @@ def _hosts(draft: Draft, login: Login) -> str:
 def _group(draft: Draft) -> str:
     found = [f"#   {line}" for line in draft.observations]
     lines = ["# What this box should be, drafted by tunecheck init from what it is. It said:", *found, "#",
-             "# The profile gives every other value, each with its source: tunecheck spec show --sources", "---",
-             "box_spec:", *_yaml(draft.spec, draft, "", 2), "",
+             "# The profile gives every other value, each with its source: tunecheck spec show --sources -i INVENTORY",
+             "---", "box_spec:", *_yaml(draft.spec, draft, "", 2), "",
              "  # Nothing below is asked of the box as long as it is commented out.",
              *_driver(draft),
              "  # runtime:", "  #   engine: podman         # or docker: installs it, with NVIDIA's toolkit", ""]

@@ -60,6 +60,7 @@ def show(which: str, lock_file: str | None, as_json: bool) -> None:
 def _shown(found: Loaded) -> str:
     from dataclasses import asdict
 
+    from ..recipes.lock import pin_again
     from ..spec.merge import leaves
 
     plain, pins = asdict(found.frozen), found.lock
@@ -73,7 +74,7 @@ def _shown(found: Loaded) -> str:
     lines += [f"source: {text}" for text in found.source.sources] + [f"note: {text}" for text in found.source.notes]
     lines += [f"not pinned: {text}" for text in found.source.unpinned if pins is None]
     lines.append(f"lock: {pins.created}, {pins.image.asked}, {pins.model.asked}" if pins else
-                 f"lock: none; run: tunecheck recipe pin {found.source.id}")
+                 f"lock: none; run: {pin_again(found.which)}")
     return "\n".join(lines)
 
 

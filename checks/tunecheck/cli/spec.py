@@ -60,7 +60,10 @@ def show(inventory: str, host: str | None, as_json: bool, sources: bool) -> None
     listed = listed_of(inventory)
     for warning in warnings_of(inventory, listed):
         click.echo(wrapped(f"warning: {warning}", sys.stderr), err=True)
-    frozen = _freeze_all(hosts_in(listed, inventory, host))
+    asked = hosts_in(listed, inventory, host)
+    for warning in _emptied(asked):
+        click.echo(wrapped(f"warning: {warning}", sys.stderr), err=True)
+    frozen = _freeze_all(asked)
     if as_json:
         whole = {item.host: item.to_plain() for item in frozen}
         click.echo(frozen[0].to_json() if host else json.dumps(whole, indent=2, sort_keys=True), nl=not host)
@@ -86,8 +89,10 @@ def schema() -> None:
               help="Where they stand: a key that stands twice there is refused. May be given again.")
 @_refusing
 def freeze(host: str, inventory: tuple[str, ...]) -> None:
-    """Read {"box_spec": ..., "box_spec_host": ...} as JSON on stdin, print the frozen JSON."""
+    """Read {"box_spec": ..., "box_spec_host": ...} as JSON on stdin, print the frozen JSON. Standard error has a line
+    for each empty mapping, which changes nothing."""
     from tunecheck.spec import build
+    from tunecheck.spec.emptied import without_effect
 
     if inventory:
         from tunecheck.spec.doubled_keys import doubled_keys
@@ -102,7 +107,22 @@ def freeze(host: str, inventory: tuple[str, ...]) -> None:
         raise UsageError(f"stdin is not JSON ({error}); {example}", Misuse.MALFORMED) from error
     if not isinstance(data, dict) or set(data) - {"box_spec", "box_spec_host"}:
         raise UsageError(f"stdin holds something else; {example}", Misuse.MALFORMED)
-    click.echo(build(host, data.get("box_spec"), data.get("box_spec_host")).to_json(), nl=False)
+    frozen = build(host, data.get("box_spec"), data.get("box_spec_host"))
+    for warning in without_effect(data.get("box_spec"), data.get("box_spec_host")):
+        click.echo(warning, err=True)     # the play says it (playbooks/callback_plugins)
+    click.echo(frozen.to_json(), nl=False)
+
+
+def _emptied(hosts: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a sentence for each empty mapping that changes nothing, with its hosts."""
+    from tunecheck.spec.emptied import without_effect
+    from tunecheck.util.text import some
+
+    found: dict[str, list[str]] = {}
+    for name, variables in hosts.items():
+        for told in without_effect(variables.get("box_spec"), variables.get("box_spec_host")):
+            found.setdefault(told, []).append(name)
+    return [f"{some(names, 6)}: {told}" for told, names in found.items()]
 
 
 def _freeze_all(hosts: dict[str, dict[str, Any]]) -> list[Frozen]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CONTROL_NODE, Flaw, Misuse, SpecError, UsageError
 from .frozen import SCHEMA, Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
-from .lock import Lock, lock_beside, read_lock
+from .lock import Lock, lock_beside, pin_again, read_lock
 from .refusals import Clash, Refusal, clashes, of_model
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class Loaded:
     lock: Lock | None
 
     @property
+    def which(self) -> str:
+        """How a command names it: by its id, or by its file where that is no recipe of ours."""
+        return self.source.id if self.path.parent == _FOLDER else str(self.path)
+
+    @property
     def frozen(self) -> Recipe:
         """The recipe that would be served. A draft whose lock is complete is pinned."""
         return _frozen(self.source, self.lock)
@@ -47,24 +52,24 @@ def load(which: str, lock_file: str | None = None, pinned: bool = True) -> Loade
     if path.parent == _FOLDER and not path.is_file():
         raise UsageError(f"{which}: no such recipe; known are {', '.join(names())}; or name a file: "
                          f"./{which}.yml", Flaw.MISSING)
-    source = _parsed(path)
+    source = _parsed(path, which)
     if path.stem != source.id:
         raise SpecError([f"{path}: id is {source.id!r}, the file's name says {path.stem!r}; they must be the same"],
                         codes=(Clash.OTHER_NAME,))
     beside = lock_beside(path)
     place = Path(lock_file) if lock_file else beside if pinned and beside.is_file() else None
-    lock = read_lock(place) if place else None
+    lock = read_lock(place, which) if place else None
     if lock is not None and lock.recipe != source.id:
-        raise UsageError(f"{place}: is the lock of {lock.recipe}, not of {source.id}; run: tunecheck recipe pin "
-                         f"{which}", Flaw.OF_ANOTHER)
+        raise UsageError(f"{place}: is the lock of {lock.recipe}, not of {source.id}; run: "
+                         f"{pin_again(which)}", Flaw.OF_ANOTHER)
     loaded = Loaded(path, source, lock)
-    problems = clashes(source, lock)
+    problems = clashes(source, lock, which)
     if problems:
         raise _refused(path, problems)
     return loaded
 
 
-def _parsed(path: Path) -> Source:
+def _parsed(path: Path, which: str) -> Source:
     try:
         # Both are on the control node only, and cost more start-up time than everything else together.
         import yaml
@@ -94,7 +99,7 @@ def _parsed(path: Path) -> Source:
     try:
         return Source.model_validate(data)
     except ValidationError as error:
-        raise _refused(path, of_model(error)) from None
+        raise _refused(path, of_model(error, which)) from None
 
 
 def _refused(path: Path, problems: list[Refusal]) -> SpecError:

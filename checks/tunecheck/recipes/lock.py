@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..facts.typed_file import read_typed, typed_text
 
-__all__ = ["SCHEMA", "Lock", "LockedImage", "LockedModel", "lock_beside", "lock_text", "read_lock"]
+__all__ = ["SCHEMA", "Lock", "LockedImage", "LockedModel", "lock_beside", "lock_text", "pin_again", "read_lock"]
 
 SCHEMA = "tunecheck/lock/1"
 
@@ -55,8 +56,14 @@ def lock_text(lock: Lock) -> str:
     return typed_text(SCHEMA, Lock, lock)
 
 
-def read_lock(path: Path) -> Lock:
-    """Read a lock. UsageError says why the file is none."""
-    found: Lock = read_typed(path, SCHEMA, Lock, "write it again: tunecheck recipe pin",
-                             first="write it: tunecheck recipe pin")[0]
+def pin_again(which: str) -> str:
+    """Return the command that writes the lock of a recipe, which is named by its id or its file."""
+    return f"tunecheck recipe pin {shlex.quote(which)}"
+
+
+def read_lock(path: Path, which: str | None = None) -> Lock:
+    """Read the lock of the recipe ``which``, an id or a file; default: the file that the lock is beside. UsageError
+    says why the file is none."""
+    pin = pin_again(which or str(path.with_name(f"{path.stem.removesuffix('.lock')}.yml")))
+    found: Lock = read_typed(path, SCHEMA, Lock, f"write it again: {pin}", first=f"write it: {pin}")[0]
     return found

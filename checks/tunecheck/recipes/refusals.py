@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from . import engines
+from .lock import pin_again
 from .rules import RULES
 
 if TYPE_CHECKING:
@@ -51,14 +52,15 @@ _BOUNDS = {
 }
 _PATTERNS = {
     "digest": 'a complete digest, "sha256:" and 64 hex digits', "image_id": 'an image id, "sha256:" and 64 hex digits',
-    "revision": "a commit of 40 hex digits; a branch moves: leave it null and run tunecheck recipe pin",
+    "revision": "a commit of 40 hex digits; a branch moves: leave it null and run {pin}",
     "versions": 'bounds like ">=0.17.0,<0.28.0"', "fork": "owner/repository or owner/repository@branch",
     "ref": "registry/path:tag or registry/path@sha256:..., with a tag or a digest",
 }
 
 
-def of_model(error: ValidationError) -> list[Refusal]:
-    """Return each field that pydantic refused; of a union's alternatives the first."""
+def of_model(error: ValidationError, which: str) -> list[Refusal]:
+    """Return each field that pydantic refused; of a union's alternatives the first. ``which``: how a command names the
+    recipe."""
     found: dict[str, Refusal] = {}
     for detail in error.errors(include_url=False):
         place = [str(part) for part in detail["loc"] if part != "[key]"]
@@ -68,16 +70,17 @@ def of_model(error: ValidationError) -> list[Refusal]:
         elif kind == "extra_forbidden":
             text = "is an unknown key; docs/recipes.md lists the fields"
         else:
-            text = f"is {json.dumps(value, default=str)[:80]}; expected {_expected(kind, place, detail.get('ctx', {}))}"
+            expected = _expected(kind, place, detail.get("ctx", {}), which)
+            text = f"is {json.dumps(value, default=str)[:80]}; expected {expected}"
         found.setdefault(path, Refusal(kind, f"{path} {text}"))
     return list(found.values())
 
 
-def _expected(kind: str, place: list[str], context: dict[str, object]) -> str:
+def _expected(kind: str, place: list[str], context: dict[str, object], which: str) -> str:
     if kind == "literal_error":
         return f"one of {context['expected']}"
     if kind == "string_pattern_mismatch":
-        return _PATTERNS.get(place[-1], f"a text like {context['pattern']}")
+        return _PATTERNS.get(place[-1], f"a text like {context['pattern']}").replace("{pin}", pin_again(which))
     bounds = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le",
               "string_too_short": "min_length", "string_too_long": "max_length", "too_short": "min_length"}
     if kind in bounds:
@@ -85,8 +88,9 @@ def _expected(kind: str, place: list[str], context: dict[str, object]) -> str:
     return _WORDS.get(kind, kind.replace("_", " "))
 
 
-def clashes(source: Source, lock: Lock | None) -> list[Refusal]:
-    """Return each contradiction between fields that are valid by themselves."""
+def clashes(source: Source, lock: Lock | None, which: str) -> list[Refusal]:
+    """Return each contradiction between fields that are valid by themselves. ``which``: how a command names the
+    recipe."""
     found = [Refusal(Clash.NO_SUCH_RULE, f"overrides.{rule}: no such rule; known are {', '.join(RULES)}")
              for rule in source.overrides if rule not in RULES]
     found += [Refusal(Clash.NOT_OVERRIDABLE, f"overrides.{rule}: this rule cannot be overridden; remove it")
@@ -109,7 +113,7 @@ def clashes(source: Source, lock: Lock | None) -> list[Refusal]:
               ("model.revision", source.model.revision, lock.model.revision),
               ("model.id", source.model.id, lock.model.id),
               ("speculative.drafter", source.speculative.drafter, lock.drafter.id if lock.drafter else None)]
-    again = f"run: tunecheck recipe pin {source.id}"
+    again = f"run: {pin_again(which)}"
     for field, here, there in stated:
         if here != there and (here is not None or field == "speculative.drafter"):
             found.append(Refusal(Clash.OTHER_LOCK, f"{field} is {here}, its lock says {there}; {again}"))

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tunecheck.errors import SpecError
 from tunecheck.spec import profile_files, refusals
 from tunecheck.spec.contradiction import two_sources
+from tunecheck.spec.emptied import GROUP, HOST, way_without
 from tunecheck.spec.frozen import Frozen, Spec, from_plain
 from tunecheck.spec.merge import Layer, Merged, leaves, merge
 from tunecheck.spec.models import Spec as Model
@@ -18,7 +19,6 @@ from tunecheck.util.suggestions import nearest
 
 __all__ = ["build"]
 
-_GROUP, _HOST = "box_spec", "box_spec_host"
 
 
 def build(host: str, box_spec: object, box_spec_host: object | None = None) -> Frozen:
@@ -31,14 +31,15 @@ def build(host: str, box_spec: object, box_spec_host: object | None = None) -> F
         profile = _profile(group, own)
     except SpecError as error:
         raise SpecError([*error.problems, *_besides(group, own, error.problems)]) from error
-    merged = merge(Layer(profile.name, profile.values), Layer(_GROUP, group), Layer(_HOST, own))
-    forbidden = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
+    merged = merge(Layer(profile.name, profile.values), Layer(GROUP, group), Layer(HOST, own))
+    forbidden = refusals.of_values(group, GROUP) + refusals.of_values(own, HOST)
     try:
         plain = Model.model_validate(merged.values).model_dump()
     except ValidationError as error:
         kernel = merged.values.get("kernel")
         tokens = refusals.of_tokens(kernel.get("cmdline")) if isinstance(kernel, dict) else []
-        raise SpecError(_without_echoes(forbidden, _placed(refusals.of_model(error) + tokens, merged))) from error
+        wrong = [(path, text + _without(path, merged, profile, group)) for path, text in refusals.of_model(error)]
+        raise SpecError(_without_echoes(forbidden, _placed(wrong + tokens, merged))) from error
     name = plain.pop("profile")
     spec = from_plain(plain)
     contradictions = refusals.contradictions(spec)
@@ -49,16 +50,25 @@ def build(host: str, box_spec: object, box_spec_host: object | None = None) -> F
     return Frozen(host=host, profile=name, spec=spec, sources=_sources(spec, merged, profile))
 
 
+def _without(path: str, merged: Merged, profile: profile_files.Profile, group: Mapping[str, Any]) -> str:
+    """Return how to be without what stands below a mapping in whose place another value stands; "" where nothing
+    does."""
+    variable = merged.origin(path, "")
+    layers = [Layer(profile.name, profile.values), *([Layer(GROUP, group)] if variable == HOST else [])]
+    way = way_without(path, merge(*layers), variable)
+    return f"; {way}" if way else ""
+
+
 def _mappings(host: str, box_spec: object, own: object | None) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     if box_spec is None:
         raise SpecError([
-            f"{_GROUP}: host {host} has none; put `{_GROUP}: {{profile: <name>}}` into group_vars/<group>.yml or "
+            f"{GROUP}: host {host} has none; put `{GROUP}: {{profile: <name>}}` into group_vars/<group>.yml or "
             f"host_vars/{host}.yml beside the inventory (profiles: {', '.join(profile_files.names())}), or take "
             f"{host} out of the play with -l"
         ])  # fmt: skip
     problems = [
         f"{variable}: expected a mapping, found {_kind(value)}; write {variable}: and its keys indented below"
-        for variable, value in ((_GROUP, box_spec), (_HOST, own if own is not None else {}))
+        for variable, value in ((GROUP, box_spec), (HOST, own if own is not None else {}))
         if not isinstance(value, Mapping)
     ]
     if problems:
@@ -73,17 +83,20 @@ def _kind(value: object) -> str:
 
 
 def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.Profile:
-    variable = _HOST if "profile" in own else _GROUP
+    variable = HOST if "profile" in own else GROUP
     stated = own.get("profile", group.get("profile"))
     if stated is None:
         known = ", ".join(profile_files.names())
         slips = [
             f"{place}.{key}: unknown key; did you mean profile?"
-            for place, keys in ((_GROUP, group), (_HOST, own))
+            for place, keys in ((GROUP, group), (HOST, own))
             for key in map(str, keys)
             if key not in Model.model_fields and nearest(key, [*Model.model_fields]) == ["profile"]
         ]
-        raise SpecError([f"{_GROUP}.profile: is missing; choose the one that fits the box: {known}", *slips])
+        if "profile" in own and "profile" in group:
+            raise SpecError([f"{HOST}.profile: is empty (null), and takes the one of {GROUP} away; remove the line",
+                             *slips])
+        raise SpecError([f"{GROUP}.profile: is missing; choose the one that fits the box: {known}", *slips])
     try:
         return profile_files.load(stated)
     except SpecError as error:
@@ -93,8 +106,8 @@ def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.
 def _besides(group: Mapping[str, Any], own: Mapping[str, Any], known: list[str]) -> list[str]:
     """Return what is wrong with the values that the inventory itself holds, where no profile is there to lay them over:
     what a profile would fill in, or what contradicts its values, is not known. ``known``: problems that are told."""
-    merged = merge(Layer(_GROUP, group), Layer(_HOST, own))
-    forbidden = refusals.of_values(group, _GROUP) + refusals.of_values(own, _HOST)
+    merged = merge(Layer(GROUP, group), Layer(HOST, own))
+    forbidden = refusals.of_values(group, GROUP) + refusals.of_values(own, HOST)
     found: list[tuple[str, str]] = []
     try:
         Model.model_validate({**merged.values, "profile": "none"})
@@ -111,7 +124,7 @@ def _instead(profile: profile_files.Profile, written: Sequence[str], group: Mapp
              own: Mapping[str, Any]) -> list[profile_files.Profile]:
     """Return the profiles for the same boards that give one of these fields the same value, and contradict nothing
     that the inventory writes."""
-    wanted = dict(leaves(merge(Layer(_GROUP, group), Layer(_HOST, own)).values))
+    wanted = dict(leaves(merge(Layer(GROUP, group), Layer(HOST, own)).values))
     found = []
     for name in profile_files.names():
         other = profile_files.load(name)
@@ -119,7 +132,7 @@ def _instead(profile: profile_files.Profile, written: Sequence[str], group: Mapp
         if name == profile.name or not same or \
                 other.values["accelerators"]["pci_ids"] != profile.values["accelerators"].get("pci_ids"):
             continue
-        values = merge(Layer(name, other.values), Layer(_GROUP, group), Layer(_HOST, own)).values
+        values = merge(Layer(name, other.values), Layer(GROUP, group), Layer(HOST, own)).values
         try:
             plain = Model.model_validate({**values, "profile": name}).model_dump(exclude={"profile"})
         except ValidationError:
@@ -145,8 +158,8 @@ def _placed(found: list[tuple[str, str]], merged: Merged) -> list[tuple[str, str
     """Put the variable that really holds the value in front of each path."""
     placed = []
     for path, text in found:
-        origin = merged.origin(path, _GROUP)
-        prefix = origin if origin in (_GROUP, _HOST) else _GROUP
+        origin = merged.origin(path, GROUP)
+        prefix = origin if origin in (GROUP, HOST) else GROUP
         placed.append((f"{prefix}.{path}", text))
     return placed
 
@@ -169,7 +182,7 @@ def _sources(spec: Spec, merged: Merged, profile: profile_files.Profile) -> dict
         origin = merged.origins.get(path)
         if origin is None:
             sources[path] = "default"
-        elif origin in (_GROUP, _HOST):
+        elif origin in (GROUP, HOST):
             sources[path] = f"inventory: {origin}"
         else:
             sources[path] = f"profile {profile.name}: {profile.sources.get(path, 'no source given')}"

@@ -102,7 +102,7 @@ def _sentence(detail: ErrorDetails, location: list[Any]) -> str:
 def _yaml_bool(value: bool, kind: str, context: dict[str, Any], location: list[Any]) -> str:
     """Return a sentence about a bare word that YAML made true or false. Quotes are advised only where the quoted word
     is a value."""
-    if location and location[0] == "modules":
+    if location[:1] == ["modules"] and len(location) == 3:
         return f"got {json.dumps(value)}; expected a number or text, for example {int(value)} instead of a yes/no word"
     words, word = ("on, yes or true", "on") if value else ("off, no or false", "off")
     read = f"YAML read the unquoted word {words} as {value}"

@@ -2,6 +2,7 @@
 
     tunecheck-1 <nonce> ok <length> <sha256 or ->       or: missing 0 -
     <base64 of gzip of: the snapshot, a line "#end <last complaint> rc=<exit code>">
+The last word of one that is missing says what is: `-` tunecheck itself, `python` also what could run a collector.
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ import zlib
 
 from tunecheck_fleet.model import Status
 
-__all__ = ["CAP", "one_line", "unframed"]
+__all__ = ["CAP", "NO_INPUT", "one_line", "unframed"]
 
 #: The largest snapshot, unpacked: a box with eight GPUs has 60 KB.
 CAP = 8 << 20
+#: The exit code of the collector that was sent along and did not arrive (EX_NOINPUT of sysexits.h).
+NO_INPUT = 66
+_INSTALL = "install it: ansible-playbook playbooks/provision.yml -i inventory/NAME --tags install"
+_MISSING = {"-": f"no tunecheck on the box; {_INSTALL}",
+            "python": f"no tunecheck on the box and no Python >= 3.9 to run the collector with; {_INSTALL}"}
+_NOT_ALONG = ("no tunecheck on the box, and the connection of this host takes no collector along: only ssh and local "
+              f"do. State ansible_connection: ssh, or {_INSTALL}")
 _ROOM = 4096        # for the closing line
 _WORDS = 200
 _BOUND = re.compile(r"^tunecheck-ssh (timeout|flood) (\d+)$", re.M)
@@ -40,8 +48,7 @@ def unframed(text: str, nonce: str, cap: int = CAP) -> tuple[Status, bytes, str]
         return "garbled", b"", f"no snapshot in its answer: {one_line(text) or 'nothing'}"
     frame = frames[-1]
     if frame[1] == "missing":
-        return "missing", b"", ("no tunecheck on the box; install it: ansible-playbook "
-                                "playbooks/provision.yml -i inventory/NAME --tags install")
+        return "missing", b"", _MISSING.get(frame[3], _MISSING["-"])
     start = frame.end() + 1
     body = text[start:start + int(frame[2])].encode("ascii", "replace")
     if len(body) != int(frame[2]):
@@ -79,6 +86,8 @@ def _judged(content: bytes, cap: int) -> tuple[Status, bytes, str]:
     code = _CODE.search(said)
     if code is None or int(code[1]) == 0:
         return "ok", content[:end.start()], ""
+    if int(code[1]) == NO_INPUT:
+        return "missing", b"", _NOT_ALONG
     reason = one_line(said[:code.start()])
     if int(code[1]) in (124, 137):
         return "timeout", b"", f"the collector did not end on the box{': ' if reason else ''}{reason}"

@@ -9,11 +9,12 @@ import importlib.util
 import io
 import json
 import zipfile
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from tunecheck_fleet.model import Answer
+
+from .protocol import NO_INPUT, one_line
 
 __all__ = ["LOADER", "MOST_SHIPPED", "collector", "with_snapshot"]
 
@@ -33,7 +34,7 @@ _PLANNER = "tunecheck/parsers/packages/driver_*.py"
 LOADER = (
     "import importlib.abc,importlib.util,io,sys,zipfile;"
     "d=sys.stdin.buffer.read();"
-    "d or sys.exit(\"no collector came along: only ssh carries it; install the checker there, or ask over ssh\");"
+    f"d or sys.exit({NO_INPUT});"
     "z=zipfile.ZipFile(io.BytesIO(d));n=set(z.namelist());"
     "exec(z.read(\"loader.py\"))"
 )
@@ -73,9 +74,6 @@ def collector() -> bytes:
 
 def with_snapshot(answer: Answer) -> Answer:
     """The answer of a box that ran the collector, its recording turned into a snapshot. Never raises."""
-    if answer.status == "missing":
-        return replace(answer, reason="no tunecheck on the box and no Python >= 3.9 to run the collector with; install "
-                       "it: ansible-playbook playbooks/provision.yml -i inventory/NAME --tags install")
     if answer.status != "ok":
         return answer
     from tunecheck.facts.snapshot import gather
@@ -88,8 +86,6 @@ def with_snapshot(answer: Answer) -> Answer:
         frozen = read_spec(host, None, required=False)
         found = packed(Stored(gather(host, frozen.spec if frozen else None, True), frozen))
     except Exception as error:      # whatever a stranger's recording does to the facts, it is this box's own row
-        from .protocol import one_line
-
         return Answer(answer.host, answer.group, "garbled", reason="what its collector sent cannot be used: "
                       f"{one_line(str(error)) or type(error).__name__}", seconds=answer.seconds)
     return Answer(answer.host, answer.group, "ok", found, "", answer.seconds)

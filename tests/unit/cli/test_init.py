@@ -30,6 +30,7 @@ from tunecheck.host.imported.machine import load_import
 from tunecheck.model.fact import known
 from tunecheck.parsers.kernel.param_conflicts import conflicts
 from tunecheck.rules import judge
+from tunecheck.rules.boot import cmdline_conflict
 from tunecheck.rules.context import Case
 from tunecheck.spec import build
 from tunecheck.spec.frozen import declared_tokens
@@ -364,11 +365,16 @@ def test_what_runs_against_the_draft_is_said(box: Callable[[], trees.Machine], r
     assert [said.partition(" of this profile: ")[0] for said in draft.contradictions] == [
         f"{' '.join(words)} on this box's command line contradict{'s' * (len(words) == 1)} {declared}"
         for declared, words in expected.items()]
+    # What to do is the check's own instruction, which its fix begins with.
+    fixes = {finding.remedy.text for finding in cmdline_conflict.judge(Case(snapshot, build(draft.name, draft.spec)))
+             if finding.remedy} if draft.spec["profile"] else set()
+    told = [said.partition(" gone: ")[2] for said in draft.contradictions][-1:]
+    assert len(fixes) == len(told) and all(fix.startswith(said) and said for fix in fixes for said in told)
 
 
 def test_the_verb_says_what_site_yml_will_refuse(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["init", "--from", str(samples("host")), "-o", str(tmp_path / "inv")])
-    lines = [line for line in done.output.splitlines() if "site.yml refuses beside them" in line]
+    lines = [line for line in done.output.splitlines() if "and refuses before they are gone: " in line]
     assert [line.partition(" on this box's ")[0] for line in lines] == ["amd_iommu=off iommu=off"]
 
 

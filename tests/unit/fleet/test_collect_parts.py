@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import yaml
 
 from tunecheck.errors import UsageError
 from tunecheck.facts.snapshot_file import unpack
@@ -181,6 +182,29 @@ def test_nothing_but_answers_goes_through_ansible_runner(tmp_path: Path, monkeyp
     assert sorted({kind for kind, _ in told} - {"verbose"}) == [
         "playbook_on_play_start", "playbook_on_start", "playbook_on_stats", "runner_on_ok"]
     assert all(duration and duration > 0 for kind, duration in told if kind == "runner_on_ok")
+
+
+def test_a_host_that_is_this_machine_is_asked_as_one_behind_ssh(tmp_path: Path) -> None:
+    """The local connection passes no input on; a host with it, and no tunecheck installed, has its collector too."""
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: {hosts: {here: {ansible_connection: local}}}\n")
+    answers: list[Answer] = []
+    collect(str(inventory), None, Options(tools=("/none/tunecheck",), kept="/none/snapshot", deadline=300.0),
+            answers.append)
+    [answer] = answers
+    assert (answer.status, answer.reason) == ("ok", "")
+    assert unpack(answer.content).snapshot.hostname.value == os.uname().nodename
+
+
+def test_a_connection_that_takes_no_collector_along_is_said(tmp_path: Path) -> None:
+    """As docker's or a chroot's: the command runs, and its input is empty."""
+    lay_out(tmp_path, "abc", Options(), ["box"], ship=True)
+    [play] = yaml.safe_load((tmp_path / "project/play.yml").read_text())
+    done = subprocess.run(["/bin/sh", "-c", play["tasks"][0]["ansible.builtin.raw"]], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=True, env={"PATH": os.defpath})
+    answer = with_snapshot(answer_of(Event("box", False, False, done.stdout, done.stderr, 1.0), "g", "abc"))
+    assert answer.status == "missing" and "only ssh and local do. State ansible_connection: ssh, or install it" in \
+        answer.reason
 
 
 def test_the_collector_runs_from_memory_on_an_old_python(tmp_path: Path) -> None:

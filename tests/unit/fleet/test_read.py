@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -146,6 +147,12 @@ def test_a_snapshot_of_other_boards_is_not_judged_by_the_inventorys() -> None:
     found = seen(answer(box(), content=bare), frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8)))
     assert found.outcomes["spec"] == "fail" and found.problems[0].code == "other-boards"
     assert "10de:2335" in found.problems[0].text and "in the right group" in found.problems[0].text
+    assert re.match(r"the accelerators are 10de:\w{4}, and", found.problems[0].text)
+    without = packed(Stored(gather(Machine().host(), None, True), None), created=0)
+    none = seen(answer(box(), content=without),
+                frozen(accelerators=Accelerators(pci_ids=("10de:2335",), count=8)))
+    told, = (each.text for each in none.problems if each.code == "other-boards")
+    assert told.startswith("no accelerator is found, and the inventory's specification")
 
 
 def test_a_specification_that_asks_for_more_kinds_judges_the_boards_that_are_there() -> None:
