@@ -3,6 +3,7 @@ what fails last."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -29,14 +30,16 @@ LIST = 2
 class Entry:
     """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
     the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
-    followed as it stands there; ``stays``: it is not left out; ``alone``: nor is its fix, as nothing else in the report
-    has it; ``brief``: ``bare`` and a short fix, empty where it is long or there is none."""
+    followed as it stands there; ``reason``: in short, why what is not known is not; ``stays``: it is not left out;
+    ``alone``: nor is its fix, as nothing else in the report has it; ``brief``: ``bare`` and a short fix, empty where it
+    is long or there is none."""
 
     outcome: str
     findings: tuple[Finding, ...]
     ways: tuple[list[str], ...]
     bare: list[str]
     fixed: tuple[list[str], ...]
+    reason: str = ""
     stays: bool = False
     alone: bool = False
     brief: tuple[str, ...] = ()
@@ -44,10 +47,10 @@ class Entry:
 
 def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     """Return the lines that fit into ``room``. Entries are said in a short way, but for the fixes of what fails. What
-    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of what does not fail,
-    and at last those of the last entries that fail. What is not known makes room for the fixes of what is wrong. Where
-    there is room, what fails is said at greater length, then the worst of the others; but no fix of what does not fail
-    is shown while one of what fails is not."""
+    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of what does not
+    fail, and at last those of the last entries that fail. What is not known makes room for the fixes of what is wrong.
+    Where there is room, what fails is said at greater length, then the worst of the others; but no fix of what does not
+    fail is shown while one of what fails is not."""
     entries = _with_fixed(entries, style, room)
     order = {id(entry): at for at, entry in enumerate(entries)}
     left, out = list(entries), list[Entry]()
@@ -55,7 +58,7 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
 
     def lines() -> list[str]:
         shown = [line for entry in left for line in said[id(entry)]]
-        return shown + _more([finding for entry in out for finding in entry.findings], style)
+        return shown + _more(out, style)
 
     for outcome in ("unknown", "warn"):
         for entry in [entry for entry in reversed(left) if entry.outcome == outcome and not entry.stays]:
@@ -118,7 +121,7 @@ def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry
     as far as ``room`` is enough where everything else that can be left out is counted."""
     failed = [entry for entry in entries if entry.outcome == "fail"]
     stay = [entry for entry in entries if entry.stays and entry.outcome != "fail"]
-    rest = [finding for entry in entries if entry not in failed and entry not in stay for finding in entry.findings]
+    rest = [entry for entry in entries if entry not in failed and entry not in stay]
     least = [line for entry in (*failed, *stay)
              for line in (entry.ways[0] if entry.alone or entry in failed else entry.bare)]
     spare = room - height(least + _more(rest, style), style.width)
@@ -133,12 +136,17 @@ def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry
     return kept
 
 
-def _more(findings: Sequence[Finding], style: Style) -> list[str]:
-    """Return lines that count by outcome the findings that were left out."""
+def _more(entries: Sequence[Entry], style: Style) -> list[str]:
+    """Return lines that count by outcome the findings that were left out. Why most of them are not known is said before
+    the list, whose end may be cut."""
     lines = []
     for outcome in ("fail", "unknown", "warn"):
-        found = [finding for finding in findings if finding.outcome == outcome]
-        text = f"{of_checks(found, ' more')} (-v lists them): {counted(found)}"
+        found = [finding for entry in entries for finding in entry.findings if finding.outcome == outcome]
+        reasons = Counter(entry.reason for entry in entries for finding in entry.findings if finding.outcome == outcome)
+        reason, count = max(reasons.items(), key=lambda each: (bool(each[0]), each[1]), default=("", 0))
+        part = f"{count} of them " * (count < len(found))
+        why = f", {part}{reason}" if reason and outcome == "unknown" else ""
+        text = f"{of_checks(found, ' more')} (-v lists them){why}: {counted(found)}"
         lines += marked(outcome, text, style, LIST) if found else []
     return lines
 
