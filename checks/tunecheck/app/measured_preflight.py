@@ -57,7 +57,8 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
     given = evidence is not None
     if evidence is None:
         evidence = measured.make_evidence() if path == measured.PATH else "."
-    check_folder(evidence, given)
+    if given:
+        check_folder(evidence)
     frozen, snapshot = look("preflight", spec_file, None, judges=True)
     spec = frozen.spec if frozen else Spec()
     findings = in_one_play(judge(Case(snapshot, frozen, start=pass_file is not None), "preflight"))
@@ -67,7 +68,8 @@ def measuring(kind: str | None, if_needed: bool, soak: str, evidence: str | None
         chosen, note = _chosen(kind, if_needed, path, findings, door, snapshot, spec)
         if chosen is not None:
             warn_all_gpus_used()
-            done = _measured(door, snapshot, spec, chosen, soaked, evidence, None if alone else Shown(line), path)
+            done = _measured(door, snapshot, spec, chosen, soaked, evidence, None if alone else Shown(line), path,
+                             given)
             if path is not None and not done.refused:
                 note = _keep(door, snapshot, frozen, done, path)
     finally:
@@ -120,11 +122,14 @@ def _chosen(kind: str | None, if_needed: bool, path: str | None, findings: Seque
 
 
 def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float, evidence: str, shown: Shown | None,
-              path: str | None) -> Done:
+              path: str | None, given: bool) -> Done:
     from ..gate import measured
     from ..gate.measure import measure
+    from .run_trial import admitting
 
     def admitted() -> None:
+        if not given:
+            admitting(evidence)()
         if path is not None:
             measured.invalidate(path, _former(path))
 

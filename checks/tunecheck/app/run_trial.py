@@ -13,10 +13,12 @@ import click
 from ..errors import GpusInUseError, Misuse, TrialError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..facts.pci.topology import Topology
     from ..trials.session import Trial
 
-__all__ = ["Unlisted", "check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
+__all__ = ["Unlisted", "admitting", "check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
 
 
 class Unlisted(StrEnum):
@@ -38,8 +40,9 @@ def numbers(text: str | None) -> list[int]:
 
 
 def check_folder(evidence: str, given: bool = True) -> None:
-    """Refuse a folder that could not hold the bundle of a stall, before the probing starts. UsageError says why.
-    ``given``: the operator named the folder."""
+    """Refuse a folder that could not hold the bundle of a stall. UsageError says why. ``given``: the operator named the
+    folder, so it is refused before the probing starts; one that nobody named only where nothing else speaks against
+    the trial (`admitting`)."""
     if not given and not os.access(evidence, os.W_OK | os.X_OK):
         raise UsageError(f"the bundle of a stall would lie in {Path(evidence).resolve()}, where nothing can be "
                          "written; name a folder: --evidence DIR", Misuse.UNWRITABLE)
@@ -49,6 +52,12 @@ def check_folder(evidence: str, given: bool = True) -> None:
     if not os.access(evidence, os.W_OK | os.X_OK):
         raise UsageError(f"--evidence {evidence}: nothing can be written there; choose another folder",
                          Misuse.UNWRITABLE)
+
+
+def admitting(folder: str) -> Callable[[], None]:
+    """Return the check of a ``folder`` that nobody named, for the moment before the first GPU is touched: where there
+    is no GPU or no driver, that is said, and nothing of a folder."""
+    return lambda: check_folder(folder, given=False)
 
 
 def warn_all_gpus_used(choose: str = "") -> None:
@@ -86,7 +95,7 @@ def _refuse_none(topology: Topology) -> None:
 
 
 def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = None, force: bool = False,
-          after_reset: bool = False, evidence: str = ".", verbose: bool = False, **outputs: str | None) -> None:
+          after_reset: bool = False, evidence: str | None = None, verbose: bool = False, **outputs: str | None) -> None:
     """Look at the machine, measure, judge, report; leaves through SystemExit with the verdict's code."""
     import datetime
 
@@ -100,7 +109,8 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     wanted = {kind.removesuffix("_to"): place for kind, place in outputs.items()}
     check_outputs(wanted, None)
     chosen = numbers(gpus)
-    check_folder(evidence)
+    if evidence is not None:
+        check_folder(evidence)
     warn_all_gpus_used("; choose with --gpus")
     frozen, snapshot = look(verb, spec_file, None, judges=True)
     if not chosen:
@@ -114,8 +124,8 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     line, alone = LiveLine(), to_standard_output(wanted)
     door = LiveHost()
     try:
-        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence,
-                               None if alone else Shown(line))
+        measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence or ".",
+                               None if alone else Shown(line), None if evidence else admitting("."))
     except GpusInUseError as error:
         raise GpusInUseError(f"{error}, or run it all the same with --force") from None
     finally:

@@ -48,7 +48,7 @@ def trial_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--after-reset", is_flag=True, help="The GPUs that a trial wedged were reset: run again."),
         click.option("--force", is_flag=True, help="Run although processes use the GPUs."),
-        click.option("--evidence", metavar="DIR", default=".", help="Where a stall leaves its bundle; default: here."),
+        click.option("--evidence", metavar="DIR", help="Where a stall leaves its bundle; default: here."),
         click.option("--gpus", metavar="LIST", help="Only these, by the report's numbers: 0,1,4."),
         *REPORTS,
     ):

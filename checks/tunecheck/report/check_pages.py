@@ -48,6 +48,12 @@ def _alike(name: str) -> list[str]:
     return [spelled[word] for word in nearest(name.upper(), spelled, 3, 0.65)]
 
 
+def _in_words(name: str) -> str:
+    """Return the id of the check whose id in words this is, in any case: link width, ACS redirect; "" for none."""
+    id_ = "-".join(name.lower().split())
+    return id_ if id_ in BY_ID else ""
+
+
 def _naming(word: str) -> list[str]:
     """Return the checks whose pages contain this word."""
     folder = next((each for each in _FOLDERS if each.is_dir()), None)
@@ -92,12 +98,12 @@ def _is_name(name: str) -> bool:
     known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     # A plain word (box, full) that documents take as a value may stand in any sentence.
     value = "-" in name and told(name)
-    return bool(name in BY_ID or known or fact_page(name) or _code(name) or variable_of(name) or value)
+    return bool(_in_words(name) or known or fact_page(name) or _code(name) or variable_of(name) or value)
 
 
 def summary(check: str) -> str:
     """Return what is so when the check passes; "" for what is no check."""
-    found = BY_ID.get(check) or (None if term(check) else BY_ID.get(check_of_sentence(check)))
+    found = BY_ID.get(check) or (None if term(check) else BY_ID.get(_in_words(check) or check_of_sentence(check)))
     return found.summary if found else ""
 
 
@@ -113,8 +119,9 @@ def page(check: str) -> str:
             text = f"{text}\nA code that a check gives its findings, too:\n\n{also}" if also else text
             return f"{text}\nA value in JSON documents, too:\n\n{values}" if (values := told(check)) else text
         if values := told(check):
-            return f"# {check.strip()}\n\nA value in JSON documents.\n\n{values}"
-        if judge := check.lower() if check.lower() in ids else check_of_sentence(check):
+            judge = f"\nThe check: `tunecheck explain {_in_words(check)}`\n" if _in_words(check) else ""
+            return f"# {check.strip()}\n\nA value in JSON documents.\n\n{values}{judge}"
+        if judge := _in_words(check) or check_of_sentence(check):
             return page(judge)
         if _FINDING.fullmatch(check) and not numbered(check):
             raise UsageError(f"{check} is the id of a finding of the fleet, and no check or word; on the control node "

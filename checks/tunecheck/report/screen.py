@@ -53,6 +53,7 @@ _SHORTENED = "; shortened: -v shows everything"
 #: Checks of what somebody measured, and how many of their passes are shown.
 _FIGURES = frozenset(check.id for check in CHECKS if check.of_posts and check.family is Family.MEASURED)
 _SHOWN = 6
+_LOG_CUT = "the kernel log is not whole (kernel-log-complete)"
 #: Why a fact is not there, behind "not known, ".
 _WHY = {
     Absence.NOT_PRESENT: "as what would tell is not there", Absence.NOT_SHOWN: "as no text shows it",
@@ -141,19 +142,22 @@ def _sorted_entries(case: Case, sorts: Sorts, style: Style, by_cause: bool) -> l
     for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
         together.setdefault(row.first.remedy or number, []).append(row)
     entries = [_entry(group, style) for group in together.values()]
-    entries += [_listed(found, f"{of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style, ())
+    entries += [replace(_listed(found, f"{of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style,
+                                ()), reason=_WHY[absence])
                 for (absence, _), found in unread.items()]
     if sorts.cut:
-        entries.append(_listed(sorts.cut, f"nothing found by {of_checks(sorts.cut)}, but the kernel log is not whole "
-                                          "(kernel-log-complete)", "", "", style, ()))
+        text = f"nothing found by {of_checks(sorts.cut)}, but {_LOG_CUT}"
+        entries.append(replace(_listed(sorts.cut, text, "", "", style, ()), reason=f"as {_LOG_CUT}"))
     if sorts.gone:
         text = f"{of_checks(sorts.gone)} not known, as {sorts.silent} does not answer (-v lists them)"
         entries.append(replace(_listed(sorts.gone, text, "", "", style, ()), stays=True, alone=True))
     if sorts.gpus:
         text = f"{of_checks(sorts.gpus)} not known of every GPU: {sorts.gpus[0].text} (-v lists them)"
-        entries.insert(0, _listed(sorts.gpus, text, "", "", style, ()))
+        entries.insert(0, replace(_listed(sorts.gpus, text, "", "", style, ()),
+                                  reason="as the list of GPUs is not whole"))
     if sorts.part:
-        entries.insert(0, _of_a_part(sorts.part, sorts.doubt, style))
+        entries.insert(0, replace(_of_a_part(sorts.part, sorts.doubt, style),
+                                  reason="as the list of PCI devices is not whole"))
     # One fix for several checks comes first, and whole: no page of one check has it.
     return sorted(entries, key=lambda entry: place(entry.outcome, entry.findings))
 
@@ -169,7 +173,8 @@ def _of_one_text(as_root: Again, case: Case, sorts: Sorts, style: Style) -> list
     if sorts.rootless:
         fix = "" if stuck else as_root.fix.removeprefix("run: ")
         text = f"{of_checks(sorts.rootless)} need root (-v says what for)"
-        entries.append(_listed(sorts.rootless, text, fix, fix, style, (as_root.command,)))
+        entries.append(replace(_listed(sorts.rootless, text, fix, fix, style, (as_root.command,)),
+                               reason=_WHY[Absence.NO_PERMISSION]))
     return entries
 
 
@@ -235,7 +240,8 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
 
     ways = [why(text) if text and fix and long <= most else sentences(text) for text, most in LIMITS]
     bare = sentences(LIMITS[0][0])
-    entry = _with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, bare)
+    entry = replace(_with_fixes(first.outcome, findings, ways, (whole, briefly), commands, style, bare),
+                    reason=_WHY[first.absence] if first.absence else "")
     if fix and height(fix_lines(whole, style, commands), style.width) <= SHORT_FIX:
         entry = replace(entry, brief=(*bare, *fix_lines(whole, style, commands)))
     if not fix or play or len(checks) > 1:

@@ -83,27 +83,41 @@ class _Fixes:
 
     def __init__(self, folds: Sequence[Fold]) -> None:
         same: dict[tuple[str, str], list[Fold]] = {}
+        self._first: dict[str, Fold] = {}
         for fold in folds:
             same.setdefault((fold.first.id, remedy_of(fold)), []).append(fold)
+            self._first.setdefault(fold.first.id, fold)
         self._same = {key: found for key, found in same.items() if len(found) > 1 and len(key[1]) > _LONG}
 
     def instead(self, fold: Fold) -> str | None:
         """Return what stands in place of the remedy. None: the remedy itself."""
         found = self._alike(fold)
-        return None if fold is found[0] else \
-            f"the same as for {found[0].first.subject or f'the first {fold.first.id}'}, above"
+        first = found[0]
+        if fold is first:
+            return None
+        if names := _subjects(found):
+            return f"the same as for {names[0]}, above"
+        check = first.first.id
+        which = f"the first {check}" if first is self._first[check] else f'"{first.text.partition("; ")[0]}"'
+        return f"the same as for {which}, above"
 
     def label(self, fold: Fold) -> str:
         """Return what the remedy is called; where it is the fix of several lines, of which ones."""
         found = self._alike(fold)
         if len(found) == 1 or fold is not found[0]:
             return "fix"
-        subjects = [each.first.subject for each in found]
-        these = some(subjects, _NAMED) if all(subjects) else f"lines of {fold.first.id}"
-        return f"fix for these {len(found)} ({these})"
+        return f"fix for these {len(found)} ({some(_subjects(found), _NAMED) or f'lines of {fold.first.id}'})"
 
     def _alike(self, fold: Fold) -> list[Fold]:
         return self._same.get((fold.first.id, remedy_of(fold)), [fold])
+
+
+def _subjects(folds: Sequence[Fold]) -> list[str]:
+    """Return the subject of each of these lines; empty where one is about several or none, or two about the same: then
+    subjects do not tell which lines are meant."""
+    subjects = [fold.first.subject if len({each.subject for each in fold.findings}) == 1 else "" for fold in folds]
+    told = all(each and ", " not in each for each in subjects) and len(set(subjects)) == len(subjects)
+    return subjects if told else []
 
 
 def plain(head: list[str], findings: list[Finding], style: Style, verbose: bool = False) -> str:

@@ -25,10 +25,11 @@ from tunecheck.util.text import and_more
 
 from ..entries import Entry
 from ..fleet_report import FleetReport, HostRow, Split
+from ..value_words import measured
 from ..whole_causes import shown
 from .counts import UNREAD
 from .entry_words import approving, fix, judgement, lead, needs, part_of, plural, says, silence, title
-from .text import UNJUDGED, counted_as, coverage, groups, interval, kind, lasts, measured, shown_apart
+from .text import UNJUDGED, counted_as, coverage, groups, interval, kind, lasts, shown_apart
 
 __all__ = ["junit"]
 

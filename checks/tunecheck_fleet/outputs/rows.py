@@ -15,8 +15,9 @@ from tunecheck.util.at_first_use import dataclass
 from ..fleet_report import Began, Decision, Since
 from ..model import Change
 from ..store.rows import Volatile, Waiver
+from ..value_words import measured
 from .lines import entry
-from .text import SEVERITIES, ago, clock, heard, interval, measured, shown, shown_apart, since_of
+from .text import SEVERITIES, ago, clock, heard, interval, shown, shown_apart, since_of
 
 __all__ = ["BlameRow", "DifferRow", "DriftRow", "FleetRow", "FoundRow", "HistoryRow", "Row", "list_document",
            "list_text", "with_coverage"]

@@ -13,6 +13,7 @@ from tunecheck.util.text import and_more, some
 from ..entries import Entry, entries
 from ..fleet_report import FleetReport, Note, Since, Split
 from ..own_command import own_command
+from ..value_words import measured
 from ..whole_causes import shown
 from . import entry_words as words
 from .brief import brief, briefs
@@ -33,7 +34,6 @@ from .text import (
     interval,
     kind,
     lasts,
-    measured,
     shown_apart,
 )
 
@@ -261,7 +261,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
 def _split(split: Split, style: Style, verbose: bool, one: Callable[..., list[str]]) -> list[str]:
     values = shown_apart([measured(split.fact, value) for value, _ in split.shares[:6]], 60)
     parts = list(zip(values, split.parts, strict=False))
-    shares = " / ".join(f"{value} x{count}" for value, (_, count, _) in parts)
+    shares = " / ".join(f"{value} on {count}" for value, (_, count, _) in parts)
     more = f" / {len(split.shares) - 6} more values" if len(split.shares) > 6 else ""
     who = [f"{value}: {fold(names, 0 if verbose else words.NAMES)}" for value, (_, _, names) in parts if names]
     return one("SPLIT", [shares + more, *who, split.note], style, f"{split.group}: {split.fact}, no verdict")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
 from tunecheck.util.host_names import fold, natural
 
 from ..fleet_report import Before, Cause, FleetReport, HostRow, Since, Waived
+from ..value_words import measured, value_text
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "UNJUDGED", "ago", "between", "change",
            "clock", "compared", "counted_as", "coverage", "days", "gaps", "groups", "heard", "in_words", "interval",
-           "kind", "lasts", "measured", "shown", "shown_apart", "since_of", "titled"]
+           "kind", "lasts", "shown", "shown_apart", "since_of", "titled"]
 
 SEVERITIES = ("high", "medium", "low")
 #: What a cause can be, in a word; those of NOT_DRIFT do not count.
@@ -41,16 +40,12 @@ _WHOLE, _ALIKE = 1 << 20, 20
 #: Seconds in a unit, the largest first.
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _NOW = 60
-#: Of a number that means nothing without it; "16 lanes" or "8 GPUs" a fact's name says itself.
-_WITH_UNIT = ("mW", "MHz", "bytes", "KiB", "MiB", "GiB", "s")
 _GPUS = re.compile(r"GPU\d{1,3}(, GPU\d{1,3}){1,63}")
-_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
-_BARE = re.compile(r"[^\s{}\[\]:,\"]{1,160}")
 
 
 def shown(value: Any, longest: int = _LONGEST_VALUE) -> str:
-    """A value for people: {16:7, 8:1} of eight links, (absent) where there is none; cut at ``longest`` characters."""
-    text = _text(value, 0) if value is not None else "(absent)"
+    """A value for people: 7 x 16, 1 x 8 of eight links, (absent) where there is none; cut at ``longest`` characters."""
+    text = value_text(value) if value is not None else "(absent)"
     return text if len(text) <= longest else f"{text[:longest - 3]}..."
 
 
@@ -78,50 +73,11 @@ def shown_apart(values: Sequence[Any], longest: int = _LONGEST_VALUE) -> list[st
     return found
 
 
-def measured(fact: str, value: Any) -> Any:
-    """The value of that fact; a number with its unit, in which checks give it too, also one that is counted: "450 W",
-    "{600 W:7, 450 W:1}"."""
-    unit = _unit(fact)
-    if unit not in _WITH_UNIT or isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return _in(unit, value)
-    if isinstance(value, dict) and value and all(_NUMBER.fullmatch(each) for each in value):
-        counted = sorted(value.items(), key=lambda each: -each[1] if isinstance(each[1], int) else 0)
-        return "{" + ", ".join(f"{_in(unit, float(each))}:{_text(count, 1)}" for each, count in counted) + "}"
-    return value
-
-
-@cache
-def _unit(fact: str) -> str:
-    """Of a fact; of a check, that of what it judges, where all of that has one unit."""
-    from tunecheck.facts.registry import entry_of  # start-up time: it names every fact of a box
-    from tunecheck.rules.index import BY_ID
-
-    judged = BY_ID[fact].judges if fact in BY_ID else (fact,)
-    units = {entry.unit if (entry := entry_of(each)) is not None else "" for each in judged}
-    return next(iter(units)) if len(units) == 1 else ""
-
-
-def _in(unit: str, number: float) -> str:
-    return f"{number / 1000:.10g} W" if unit == "mW" else f"{number:.15g} {unit}"
-
-
 def _alike(texts: Sequence[str]) -> int:
     """How many characters all begin with."""
     first, last = min(texts), max(texts)
     return next((place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
                 min(len(first), len(last)))
-
-
-def _text(value: Any, depth: int) -> str:
-    if isinstance(value, str):
-        return value if not depth or _BARE.fullmatch(value) else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, dict) and depth < 8:
-        return "{" + ", ".join(f"{_text(str(key), 1)}:{_text(each, depth + 1)}" for key, each in value.items()) + "}"
-    if isinstance(value, list | tuple) and depth < 8:
-        return "[" + ", ".join(_text(each, depth + 1) for each in value) + "]"
-    return json.dumps(value, default=str)
 
 
 def change(cause: Cause, longest: int = _LONGEST_VALUE) -> str:

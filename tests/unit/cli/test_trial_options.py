@@ -91,6 +91,27 @@ def test_without_a_gpu_nothing_was_measured(monkeypatch: pytest.MonkeyPatch, ver
     assert isinstance(error, TrialError) and error.why is Unlisted.NO_LIST and PCI in str(error)
 
 
+@pytest.mark.parametrize("argv", [["p2p"], ["allreduce"], ["preflight", "--quick"], ["preflight", "--full"]])
+def test_a_folder_that_nobody_named_is_not_the_first_that_is_said(monkeypatch: pytest.MonkeyPatch, argv: list[str]
+                                                                   ) -> None:
+    """An ordinary user in a folder of somebody else, on a box without a GPU."""
+    monkeypatch.setattr("tunecheck.app.run_trial.os.access", lambda *_: False)
+    monkeypatch.setattr("tunecheck.app.read_host._open", lambda *_: Machine().host())
+    done = CliRunner().invoke(cli, argv)
+    assert not isinstance(done.exception, UsageError) and "bundle" not in f"{done.exception} {done.output}"
+    named = CliRunner().invoke(cli, [*argv, "--evidence", "."])
+    assert isinstance(named.exception, UsageError) and str(named.exception).startswith("--evidence .: ")
+
+
+@pytest.mark.parametrize("verb", ["p2p", "allreduce"])
+def test_a_folder_that_nobody_named_is_refused_before_a_gpu_is_touched(
+        monkeypatch: pytest.MonkeyPatch, stand_in: list[dict[str, Any]], verb: str) -> None:
+    monkeypatch.setattr("tunecheck.app.run_trial.os.access", lambda *_: False)
+    CliRunner().invoke(cli, [verb])
+    with pytest.raises(UsageError, match=f"{re.escape(str(Path.cwd()))}.* --evidence DIR"):
+        stand_in[0]["rest"][-1]()
+
+
 @pytest.mark.parametrize(("argv", "says"), [
     (["--full", "--quick"], "--full .*--quick "),
     (["--if-needed"], "--if-needed.*--full .*--quick "),

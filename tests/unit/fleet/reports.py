@@ -87,7 +87,7 @@ def example() -> FleetReport:
         cause(text="the running kernel lacks iommu=pt", subject="iommu",
               **play("kernel_cmdline", "gpu001,gpu002,gpu003")),
         cause(authority="majority", group="h100-b", fact="gpu.pcie_width", hosts=("gpu005",),
-              before={"16": 8}, value={"16": 7, "8": 1}, expected="299 of 300 in h100-b have {16:8}", fix="hands-on"),
+              before={"16": 8}, value={"16": 7, "8": 1}, expected="299 of 300 in h100-b have 8 x16", fix="hands-on"),
         cause(authority="previous", severity="medium", fact="gpu.driver", hosts=("gpu001",), state="known",
               before={"580.95.05": 8}, value={"580.82.07": 8}, expected="was 580.95.05", since=since(341, 340),
               flapping=("gpu001",)),

@@ -17,7 +17,8 @@ from tunecheck_fleet.fleet_report import Since, Split, Wave
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal
-from tunecheck_fleet.outputs.text import ago, compared, gaps, interval, measured, shown, shown_apart
+from tunecheck_fleet.outputs.text import ago, compared, gaps, interval, shown, shown_apart
+from tunecheck_fleet.value_words import measured
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -57,7 +58,7 @@ def test_too_many_hosts_are_counted() -> None:
 
 
 def test_values_and_times() -> None:
-    assert shown({"16": 7, "8": 1}) == "{16:7, 8:1}"
+    assert shown({"16": 7, "8": 1}) == "7 x 16, 1 x 8"
     assert shown(None) == "(absent)" and shown(False) == "false" and shown(["a b", "c"]) == '["a b", c]'
     assert len(shown("x" * 5000)) == 160
     assert [ago(NOW - seconds, NOW) for seconds in (0, 3600, 7200, 65 * DAY)] == ["now", "60 min ago", "2 h ago",
@@ -95,10 +96,10 @@ def test_everything_is_said_at_80_columns() -> None:
         "8 hosts: 6 answered (1 in part), 1 unreachable, 1 timeout; compared with #364", "",
         "CAUSES  3 new, 1 known; 1 standing, 1 intended, 1 waived, 1 resolved"]
     assert "HIGH     new  kernel.cmdline.iommu: pt -> (absent)\n         h100-a, 3 hosts: gpu001..gpu003 (3)\n" in text
-    assert "299 of 300 in h100-b have {16:8}; since #364..#365 (26 h ago .. 2 h ago)" in " ".join(text.split())
-    assert ("SPLIT    h100-b: nic.fw, no verdict\n         28.43.1014 x171 / 28.45.1020 x129\n"
+    assert "299 of 300 in h100-b have 8 x16; since #364..#365 (26 h ago .. 2 h ago)" in " ".join(text.split())
+    assert ("SPLIT    h100-b: nic.fw, no verdict\n         28.43.1014 on 171 / 28.45.1020 on 129\n"
             "         28.45.1020: node000..node128 (129)\n         looks like a rollout") in text
-    for words in ("MEDIUM   flapping  gpu001: gpu.driver: {580.95.05:8} -> {580.82.07:8}; known\n",
+    for words in ("MEDIUM   flapping  gpu001: gpu.driver: 8 x 580.95.05 -> 8 x 580.82.07; known\n",
                   "LOW      new, rollout", "last answered in #361",
                   "never answered yet", "5 facts unknown in all: gpu.driver", "WAIVED   smt", "until 2026-12-21",
                   "RESOLVED cpu.governor", "NOTE     waiver 4", "to put it back: hands-on work",
@@ -213,15 +214,15 @@ def test_lists_say_since_when_and_who() -> None:
 
 
 def test_a_number_that_means_nothing_alone_has_its_unit() -> None:
-    """Power as checks say it, in watts; JSON keeps the fact as it is. Not lanes, which the fact's name tells."""
+    """Power as checks say it, in watts; lanes as a link's width is written. JSON keeps the fact as it is."""
     limit = "gpu.power_limit"
     assert [measured(limit, value) for value in ({"600000": 7, "402500": 1}, 450000, None, {}, {"odd": 1}, True)] == [
-        "{600 W:7, 402.5 W:1}", "450 W", None, {}, {"odd": 1}, True]
+        "7 x 600 W, 1 x 402.5 W", "450 W", None, {}, {"odd": 1}, True]
     assert measured("memlock.tunecheck", 8388608) == "8388608 bytes" and measured("gpu.bar1", {"131072": 8}) == (
-        "{131072 MiB:8}")
-    assert measured("pcie.width", {"16": 8}) == {"16": 8} and measured("no.such.fact", 5) == 5
+        "8 x 131072 MiB")
+    assert measured("pcie.width", {"8": 1, "16": 15}) == "15 x16, 1 x8" and measured("no.such.fact", 5) == 5
     moved = DriftRow("gpu1", "a", limit, {"600000": 8}, {"600000": 7, "450000": 1}, since())
-    assert "gpu.power_limit: {600 W:8} -> {600 W:7, 450 W:1}" in list_text("drift", [moved], Style(0), NOW)
+    assert "gpu.power_limit: 8 x 600 W -> 7 x 600 W, 1 x 450 W" in list_text("drift", [moved], Style(0), NOW)
 
 
 def test_any_time_and_name_is_survived() -> None:

@@ -3,6 +3,7 @@ end."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -76,3 +77,9 @@ def test_a_gpu_is_told_without_its_address_where_that_makes_a_sentence_fit() -> 
     found = replace(WRONG, id="gpu-x", code="x", outcome="warn", subject="GPU0 0000:03:00.0", expected="",
                     text=f"GPU0 0000:03:00.0: {'is slow ' * 6}indeed; {'and so on ' * 9}")
     assert _said(found, 1) == f"WARN gpu-x: GPU0: {'is slow ' * 6}indeed"
+
+
+def test_what_was_expected_says_of_what_its_numbers_are() -> None:
+    """Behind "expected", "0-7" alone is a count, a range or numbers of something."""
+    assert {(each.id, each.expected) for report in reports() for each in report.findings
+            if re.fullmatch(r"\d[\d,]*-[\d,-]*", each.expected)} == set()

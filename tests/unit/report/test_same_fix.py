@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
+from tests.unit.report.all_reports import reports
 from tests.unit.report.test_one_screen import CASE, WRONG
 
 from tunecheck.model.finding import Finding, Remedy
@@ -29,3 +33,26 @@ def test_a_fix_stands_once(count: int, subject: str) -> None:
     assert count == 1 or all(name in lines[0].partition("fix for these")[2] for name in named or ["swap"])
     of = subject.format(0) or "the first swap"
     assert all(line.endswith(f"; fix: the same as for {of}, above") for line in lines[1:])
+
+
+@pytest.mark.parametrize("subject", ["iommu=pt", "GPU0-GPU2, GPU0-GPU3 and {} more"])
+def test_subjects_that_do_not_tell_which_lines_are_meant_are_not_named(subject: str) -> None:
+    other = replace(_found(1, "")[0], text="before it, with another fix", remedy=Remedy("do something else"))
+    found = _found(2, subject)
+    for before, of in (([], "the first swap"), ([other], '"0 is wrong "')):
+        lines = [line for line in render("host", CASE, [*before, *found], Style(0)).splitlines()
+                 if " is wrong" in line]
+        assert f"; fix for these 2 (lines of swap): {_LONG.text}" in lines[0]
+        assert lines[1].endswith(f"; fix: the same as for {of}, above")
+
+
+def test_no_report_names_the_same_twice_or_a_list_as_the_lines_of_a_fix() -> None:
+    """"fix for these 2 (...)" names one thing for each of the lines."""
+    wrong = set()
+    for each in reports():
+        text = render(each.verb, each.case, each.findings, Style(0), imported=each.imported)
+        for count, names in re.findall(r"fix for these (\d+) \(((?:[^()]|\([^()]*\))*)\): ", text):
+            named = re.sub(r" and (\d+) more$", "", names).split(", ")
+            if not names.startswith("lines of ") and (len(set(named)) < len(named) or len(named) > int(count)):
+                wrong.add((each.name, count, names))
+    assert wrong == set()

@@ -3,7 +3,8 @@ what fails last."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...model.finding import Finding
@@ -29,14 +30,16 @@ LIST = 2
 class Entry:
     """One entry of the problems. ``findings``: those that it stands for; ``ways``: its lines, one version for each of
     the limits; ``bare``: the shortest version without the fix; ``fixed``: as ``ways``, each with a fix that can be
-    followed as it stands there; ``stays``: it is not left out; ``alone``: nor is its fix, as nothing else in the report
-    has it; ``brief``: ``bare`` and a short fix, empty where it is long or there is none."""
+    followed as it stands there; ``reason``: in short, why what is not known is not; ``stays``: it is not left out;
+    ``alone``: nor is its fix, as nothing else in the report has it; ``brief``: ``bare`` and a short fix, empty where it
+    is long or there is none."""
 
     outcome: str
     findings: tuple[Finding, ...]
     ways: tuple[list[str], ...]
     bare: list[str]
     fixed: tuple[list[str], ...]
+    reason: str = ""
     stays: bool = False
     alone: bool = False
     brief: tuple[str, ...] = ()
@@ -44,9 +47,10 @@ class Entry:
 
 def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     """Return the lines that fit into ``room``. Entries are said in a short way, but for the fixes of what fails. What
-    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of the last entries
-    that fail. What is not known makes room for the fixes of what is wrong. Where there is room, what fails is said at
-    greater length, then the worst of the others."""
+    does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of what does not
+    fail, and at last those of the last entries that fail. What is not known makes room for the fixes of what is wrong.
+    Where there is room, what fails is said at greater length, then the worst of the others; but no fix of what does not
+    fail is shown while one of what fails is not."""
     entries = _with_fixed(entries, style, room)
     order = {id(entry): at for at, entry in enumerate(entries)}
     left, out = list(entries), list[Entry]()
@@ -54,7 +58,7 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
 
     def lines() -> list[str]:
         shown = [line for entry in left for line in said[id(entry)]]
-        return shown + _more([finding for entry in out for finding in entry.findings], style)
+        return shown + _more(out, style)
 
     for outcome in ("unknown", "warn"):
         for entry in [entry for entry in reversed(left) if entry.outcome == outcome and not entry.stays]:
@@ -62,7 +66,7 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
                 left.remove(entry)
                 out.insert(0, entry)
         said = {id(entry): entry.ways[0] for entry in entries}
-    for entry in reversed(left):
+    for entry in sorted(reversed(left), key=lambda each: each.outcome == "fail"):
         if not entry.alone and height(lines(), style.width) > room:
             said[id(entry)] = entry.bare
     for entry in [entry for entry in out if entry.outcome == "warn"]:
@@ -74,22 +78,42 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
             left.remove(entry)
             out.append(entry)
     out.sort(key=lambda entry: order[id(entry)])
-    spare = room - height(lines(), style.width)
     failed = [entry for entry in left if entry.outcome == "fail"]
-    others = [entry for entry in left if entry.outcome != "fail"]
-    for group in (failed, sorted(others, key=lambda each: each.outcome == "unknown")):
-        for entry in group:     # a short fix says more than the tail of a sentence
-            more = height(entry.brief, style.width) - height(said[id(entry)], style.width)
-            if said[id(entry)] is entry.bare and 0 < more <= spare:
-                said[id(entry)] = list(entry.brief)
-                spare -= more
-        for way in range(1, len(LIMITS)):
-            for entry in group:
-                more = height(entry.ways[way], style.width) - height(said[id(entry)], style.width)
-                if more <= spare:
-                    said[id(entry)] = entry.ways[way]
-                    spare -= more
+    others = sorted((entry for entry in left if entry.outcome != "fail"), key=lambda each: each.outcome == "unknown")
+    _grow(failed, said, style, room - height(lines(), style.width), in_order=True)
+    if any(_lacks_fix(entry, said) for entry in failed):
+        said.update({id(entry): entry.bare for entry in others if not entry.alone})
+        _grow(failed, said, style, room - height(lines(), style.width), in_order=True)
+    if any(_lacks_fix(entry, said) for entry in failed):
+        others = [entry for entry in others if not _lacks_fix(entry, said)]
+    _grow(others, said, style, room - height(lines(), style.width))
     return lines()
+
+
+def _grow(group: Sequence[Entry], said: dict[int, list[str]], style: Style, spare: int, in_order: bool = False) -> None:
+    """Say these entries at greater length, step by step, in so many ``spare`` lines more. ``in_order``: none gets a fix
+    while one before it has none."""
+    def longer(entry: Entry, lines: Sequence[str]) -> None:
+        nonlocal spare
+        more = height(lines, style.width) - height(said[id(entry)], style.width)
+        waits = in_order and _lacks_fix(entry, said) and entry is not next(
+            each for each in group if _lacks_fix(each, said))
+        if more <= spare and not waits:
+            said[id(entry)] = list(lines)
+            spare -= more
+
+    for entry in group:     # a short fix says more than the tail of a sentence
+        if entry.brief and _lacks_fix(entry, said):
+            longer(entry, entry.brief)
+    for way in range(not in_order, len(LIMITS)):
+        for entry in group:
+            if way or _lacks_fix(entry, said):
+                longer(entry, entry.ways[way])
+
+
+def _lacks_fix(entry: Entry, said: Mapping[int, list[str]]) -> bool:
+    """Whether an entry that has a fix is said without it."""
+    return said[id(entry)] == entry.bare != entry.ways[0]
 
 
 def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry]:
@@ -97,7 +121,7 @@ def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry
     as far as ``room`` is enough where everything else that can be left out is counted."""
     failed = [entry for entry in entries if entry.outcome == "fail"]
     stay = [entry for entry in entries if entry.stays and entry.outcome != "fail"]
-    rest = [finding for entry in entries if entry not in failed and entry not in stay for finding in entry.findings]
+    rest = [entry for entry in entries if entry not in failed and entry not in stay]
     least = [line for entry in (*failed, *stay)
              for line in (entry.ways[0] if entry.alone or entry in failed else entry.bare)]
     spare = room - height(least + _more(rest, style), style.width)
@@ -112,12 +136,17 @@ def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry
     return kept
 
 
-def _more(findings: Sequence[Finding], style: Style) -> list[str]:
-    """Return lines that count by outcome the findings that were left out."""
+def _more(entries: Sequence[Entry], style: Style) -> list[str]:
+    """Return lines that count by outcome the findings that were left out. Why most of them are not known is said before
+    the list, whose end may be cut."""
     lines = []
     for outcome in ("fail", "unknown", "warn"):
-        found = [finding for finding in findings if finding.outcome == outcome]
-        text = f"{of_checks(found, ' more')} (-v lists them): {counted(found)}"
+        found = [finding for entry in entries for finding in entry.findings if finding.outcome == outcome]
+        reasons = Counter(entry.reason for entry in entries for finding in entry.findings if finding.outcome == outcome)
+        reason, count = max(reasons.items(), key=lambda each: (bool(each[0]), each[1]), default=("", 0))
+        part = f"{count} of them " * (count < len(found))
+        why = f", {part}{reason}" if reason and outcome == "unknown" else ""
+        text = f"{of_checks(found, ' more')} (-v lists them){why}: {counted(found)}"
         lines += marked(outcome, text, style, LIST) if found else []
     return lines
 

@@ -6,6 +6,7 @@ import re
 
 from .command_line import NAMES as COMMAND_LINE
 from .command_line import command_line
+from .compound_words import COMPOUND_WORDS
 from .driver_words import DRIVER_WORDS, MEMORY_WORDS, NVML_ERRORS, by_pattern
 from .fleet_words import EVENT_WORDS, FLEET_WORDS, event_name
 from .machine_words import MACHINE_WORDS, counted_word
@@ -26,6 +27,9 @@ _BESIDE = "Where an Xid 154 stands beside it in the kernel log, its action is th
 #: Another way to write a term.
 _ALSO = {"SMS": "SM", "NV": "NV#", "NVLINKS": "NVLINK", "NVLINK5": "NVLINK", "NVLINK SHARP": "NVLS",
          "BUS BANDWIDTH": "BUSBW", "TRIAL BOOT": "BOOT TRIAL", "ROOT COMPLEX": "HOST BRIDGE",
+         "PEER TO PEER": "PEER-TO-PEER", "TENSOR PARALLEL": "TENSOR-PARALLEL", "PCIE SWITCHES": "PCIE SWITCH",
+         "SLOT BIFURCATION": "BIFURCATION", "SWITCH UPLINK": "UPLINK", "REMAPPING OF INTERRUPTS": "INTERRUPT REMAPPING",
+         "IRQ REMAPPING": "INTERRUPT REMAPPING", "PCIE TREE": "PCI TREE",
          "HANDS-ON WORK": "HANDS-ON", "A FIRMWARE CHANGE": "FIRMWARE",
          "FIRMWARE CHANGE": "FIRMWARE", "A RELOAD": "RELOAD", "A REBOOT": "REBOOT",
          # As reports, the README and sentences inflect a verdict.
@@ -204,7 +208,7 @@ _TERMS: dict[str, tuple[str, str, str]] = {
 }
 #: Everything that gives a word a meaning, in the order of the meanings on its page.
 _SOURCES = (_TERMS, PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS, DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS, NCCL_WORDS,
-            NVML_ERRORS, MACHINE_WORDS, FLEET_WORDS)
+            NVML_ERRORS, MACHINE_WORDS, COMPOUND_WORDS, FLEET_WORDS)
 #: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
 NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), COMMAND_LINE[0], *_LETTERS, "NV#",
          "Xid N")

@@ -69,7 +69,8 @@ def judge(case: Case) -> Iterator[Finding]:
                      "kernel has only 8-bit APIC ids")
         remedy = (boot_remedies.remove(case, capped[:1]) if capped else
                   _up(case, named, words) if cpus(named) else None)
-    wanted = show(present | broken) if present else "every CPU online"
+    whole = present | broken
+    wanted = f"{len(whole)} CPU{'s' * (len(whole) > 1)} ({show(whole)})" if present else "every CPU online"
     yield Finding(_ID, code, "CPUs", outcome, "effective", text, show(online), wanted, evidence, remedy,
                   unread.absence if unread and outcome == "unknown" else None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...fleet_report import Began, Since
-from ..view import canon
+from ...value_words import measured, value_text
 from ..votes import Vote
 
 __all__ = ["OWN", "began_text", "fewer_text", "said"]
@@ -16,12 +16,12 @@ OWN: tuple[Began, ...] = ("changed", "first")
 _VALUE = 60
 
 
-def began_text(began: Began, since: Since | None, group: str, vote: Vote) -> str:
+def began_text(began: Began, since: Since | None, group: str, fact: str, vote: Vote) -> str:
     """Where its own value did not change: what did, and when."""
     if since is None:
         return ""
     if began == "regrouped":
-        return f"moved to {group} in #{since.seen}, where {_most(vote)}"
+        return f"moved to {group} in #{since.seen}, where {_most(fact, vote)}"
     if began == "others":
         return f"the others moved since #{since.after}, this did not"
     if began == "share":
@@ -29,15 +29,15 @@ def began_text(began: Began, since: Since | None, group: str, vote: Vote) -> str
     return ""
 
 
-def fewer_text(vote: Vote) -> str:
+def fewer_text(fact: str, vote: Vote) -> str:
     """Of what stays open though fewer than a majority have one other value."""
-    return f"it differed from a majority when it was found; now {_most(vote)}"
+    return f"it differed from a majority when it was found; now {_most(fact, vote)}"
 
 
-def said(value: Any) -> str:
-    """A value in a sentence."""
-    return "none" if value is None else canon(value).strip('"')[:_VALUE]
+def said(fact: str, value: Any) -> str:
+    """A value of this fact in a sentence."""
+    return "none" if value is None else value_text(measured(fact, value))[:_VALUE]
 
 
-def _most(vote: Vote) -> str:
-    return f"{vote.count} of {vote.total} have {said(vote.value)}"
+def _most(fact: str, vote: Vote) -> str:
+    return f"{vote.count} of {vote.total} have {said(fact, vote.value)}"

@@ -67,8 +67,8 @@ def majority(view: View, moves: Net, vote_of: Mapping[Key, Vote], rolled: Collec
             expected=f"differs from {vote.count} of {vote.total} in {outlier.group}", fix=meta.fix, value=outlier.value,
             before=own.before if own else vote.value, whose="own" if own else "others", since=since,
             state="new" if _fresh(view, outlier.host, since) else "known", began=began,
-            text="; ".join(filter(None, (began_text(began, since, outlier.group, vote),
-                                         "" if enough else fewer_text(vote)))),
+            text="; ".join(filter(None, (began_text(began, since, outlier.group, outlier.fact, vote),
+                                         "" if enough else fewer_text(outlier.fact, vote)))),
             same=canon(outlier.value),
             unread=hosts[outlier.host].unread(outlier.fact) if outlier.host in hosts else "",
             rollout=move is not None and (outlier.group, outlier.fact, canon(outlier.value)) in rolled))

@@ -90,7 +90,7 @@ def _note(name: str, group: str, those: list[tuple[Differing, Vote | None]]) -> 
     vote = those[0][1]
     facts = [each.fact for each, _ in those]
     shares = "" if vote is None else ": " + " / ".join(
-        f"{said(value)} x{count}" for value, count in vote.shares[:_NAMED]) + (
+        f"{said(those[0][0].fact, value)} on {count}" for value, count in vote.shares[:_NAMED]) + (
         f" / {len(vote.shares) - _NAMED} more values" if len(vote.shares) > _NAMED else "")
     why = f"no value has more than half of {group} any more{shares}" if vote is not None and vote.total > 1 else \
         f"{group} has no other host of its kind that tells it"

@@ -1,0 +1,98 @@
+"""Words of several parts, and plain words of the hardware, as reports and pages print them, that `tunecheck explain`
+knows. Word -> (in words, what to do or to know, the check to read on). The id of a check in words (link width) is that
+check."""
+
+from __future__ import annotations
+
+__all__ = ["COMPOUND_WORDS"]
+
+_REDIRECT = "Off it is faster, on it keeps virtual machines apart."
+_BIOS = "It is switched on in the BIOS."
+COMPOUND_WORDS: dict[str, tuple[str, str, str]] = {
+    "ACS capability": ("the registers of a PCIe port that hold its ACS; a port without them redirects nothing", "",
+                       "acs-redirect"),
+    "ACS control": ("the register ACSCtl: which bits of ACS are on at a port", "", "acs-redirect"),
+    "ACS bit": ("one right that a PCIe port enforces, such as ReqRedir; it is on or off in ACSCtl", "", "acs-redirect"),
+    "ACS option": ("a word of the kernel command line that says which bits of ACS the kernel sets: "
+                   "pci=disable_acs_redir=, pci=config_acs=", "", "acs-persistence"),
+    "peer redirect": ("a PCIe port sends traffic between two devices below it up to the CPU (ACS redirect)", _REDIRECT,
+                      "acs-redirect"),
+    "peer traffic": ("what two GPUs send to each other directly, not through the host's memory", "", "acs-redirect"),
+    "peer access": ("a GPU may read and write another one's memory; the driver allows or refuses it for each pair", "",
+                    "p2p-capability"),
+    "peer-to-peer": ("a GPU reads and writes another GPU's memory directly (P2P)",
+                     "Without it data is copied through the host's memory.", "p2p-capability"),
+    "AER recovery": ("after a fatal PCIe error the kernel resets the link and starts its devices anew",
+                     "The reset may set ACS again.", "acs-persistence"),
+    "port reset": ("a PCIe port resets everything below it; the kernel may set ACS of the ports again", "",
+                   "iommu-trap"),
+    "bridge reset": ("a PCIe port resets everything below it; the kernel may set ACS of the ports again", "",
+                     "acs-persistence"),
+    "APIC id": ("the number by which interrupts reach a CPU; with 8 bits the largest is 254, so more threads need "
+                "x2APIC", "Without interrupt remapping the kernel leaves out CPUs with a larger one.", "cpu-lost"),
+    "interrupt remapping": ("the part of the IOMMU that translates interrupts; x2APIC needs it", "", "cpu-lost"),
+    "NUMA node": ("the memory and the PCIe slots that are near to one CPU socket, or to a part of it", "",
+                  "numa-nodes"),
+    "PCI tree": ("how host bridges, ports, switches and devices lie below each other, as sysfs and lspci -t show it",
+                 "", "topo-relation"),
+    "PCI device": ("what has an address on the bus: a GPU, a drive, a network card, or a port of a switch", "",
+                   "accelerator-count"),
+    "PCI Express": ("the links between CPU, switches and GPUs (PCIe)", "", "link-speed"),
+    "PCIe switch": ("a chip with one port to the CPU and several to devices, which reach each other through it", "",
+                    "switch-chip"),
+    "PCIe port": ("one end of a PCIe link: of the CPU (root port) or of a switch (upstream or downstream port)", "",
+                  "topo-relation"),
+    "PCIe error": ("an error that a PCIe device or port reports by AER", "", "aer-events"),
+    "PCIe link": ("the lanes between two ports; its width is their number, its speed their generation", "",
+                  "link-width"),
+    "lane": ("a pair of wires in each direction; a PCIe link has 1 to 16 of them (x1 to x16)", "", "link-width"),
+    "upstream port": ("the port of a PCIe switch that leads to the CPU", "", "topo-relation"),
+    "downstream port": ("a port of a PCIe switch that leads to a device; its ACS decides about peer traffic", "",
+                        "acs-redirect"),
+    "uplink": ("the link of a PCIe switch to the CPU, which all devices below the switch share", "", "uplink-shared"),
+    "retimer": ("a chip on a board, a riser or a cable that receives a PCIe signal and sends it on afresh",
+                "A bad one costs lanes or speed, or brings correctable errors.", "link-errors"),
+    "riser": ("a card or cable between a slot and a board", "A bad one costs lanes or speed, or brings errors.",
+              "link-width"),
+    "bifurcation": ("one x16 slot is split into several links, such as two of x8", "It is a setting of the BIOS.",
+                    "link-width"),
+    "Resizable BAR": ("a GPU's window can be as large as its memory (ReBAR)", "It is switched on in the BIOS, beside "
+                      "Above 4G Decoding.", "bar1-size"),
+    "Above 4G Decoding": ("the firmware may give windows of PCI devices addresses beyond 4 GiB", _BIOS,
+                          "bar-assignment"),
+    "BAR1 size": ("how much of a GPU's memory other devices can reach through its window", "", "bar1-size"),
+    "ECC error": ("a bit of a GPU's memory was wrong; a single one is corrected, two are not", "", "gpu-ecc"),
+    "ECC mode": ("whether a GPU's memory has error correction", "", "gpu-ecc"),
+    "MIG mode": ("whether a GPU is cut into several (MIG)", "", "gpu-mig"),
+    "MIG instance": ("one of the pieces into which MIG cuts a GPU", "It has no peer-to-peer.", "gpu-mig"),
+    "persistence mode": ("the driver keeps a GPU started while nothing uses it", "The service nvidia-persistenced "
+                         "does it.", "gpu-persistence"),
+    "compute mode": ("how many processes may use a GPU: default (any number), exclusive-process, prohibited", "",
+                     "gpu-compute-mode"),
+    "recovery action": ("what the driver asks for to get a GPU back: none, a reset, a reboot, or to drain it", "",
+                        "gpu-recovery"),
+    "GPU memory": ("the memory on the GPU's own board, also called framebuffer", "", "gpu-ecc"),
+    "GSP firmware": ("the program of the GPU's own processor, which the driver loads", "", "gpu-start"),
+    "GPUDirect Storage": ("a drive reads into a GPU's memory and writes from it directly, without the host's memory",
+                          "Drives and GPUs below one switch are near then.", "uplink-neighbours"),
+    "GPUDirect RDMA": ("a network card reads and writes a GPU's memory directly", "Below one switch it is fastest.",
+                       "uplink-neighbours"),
+    "Fabric Manager": ("NVIDIA's service that sets NVSwitches up (nvidia-fabricmanager)", "Without it GPUs of an HGX "
+                       "box do not start CUDA.", "fabric-manager"),
+    "IMEX domain": ("the hosts whose GPUs share memory over NVLink; the service nvidia-imex joins them", "",
+                    "fabric-state"),
+    "NVLink fabric": ("the GPUs and NVSwitches that NVLink joins", "", "fabric-state"),
+    "Secure Boot": ("the firmware starts only what is signed by a key that it knows, and so does the kernel with "
+                    "modules", "The NVIDIA modules need such a key (MOK).", "secure-boot-key"),
+    "IOMMU group": ("devices that the IOMMU cannot keep apart; they go to one virtual machine together", "",
+                    "iommu-trap"),
+    "ASPM policy": ("which power saving of PCIe links the kernel uses: performance means none", "", "link-aspm"),
+    "CDI specification": ("the file that tells podman and docker what belongs to a GPU", "", "cdi-spec"),
+    "CDI device": ("a GPU as the CDI specification names it: nvidia.com/gpu=0", "", "cdi-spec"),
+    "DKMS module": ("a kernel module that is built anew for each kernel", "", "driver-pending"),
+    "API mismatch": ("NVIDIA's library and its kernel module are of two versions", "", "driver-coherence"),
+    "SM clock": ("the speed of a GPU's processors", "", "gpu-clocks"),
+    "kernel log": ("what the kernel says since the boot: sudo dmesg, or journalctl -k", "", "kernel-log-complete"),
+    "tensor-parallel": ("one model's layers are cut over several GPUs, which talk to each other at every token (TP)",
+                        "So these GPUs should be near to each other.", "topo-relation"),
+}
