@@ -89,7 +89,8 @@ def subject_key(subject: str) -> str:
 class Problem:
     """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1. ``code`` is empty where it
     was stored by a version that kept none. ``source``: of what is unknown, the file or command that tells nothing;
-    empty where the check names none. ``puts`` and ``takes``: as in Remedy."""
+    empty where the check names none. ``puts`` and ``takes``: as in Remedy. ``place``: where its remedy is carried
+    out, of a check among whose facts one takes hands or a firmware to put back; else empty."""
 
     check: str
     subject: str
@@ -106,6 +107,7 @@ class Problem:
     source: str = ""
     puts: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    place: str = ""
 
     @property
     def subjects(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal, cast
 
 from tunecheck.errors import UsageError
-from tunecheck.facts.registry import Flat, entry_of, flatten, hardware, key
+from tunecheck.facts.registry import ENTRIES, Flat, entry_of, flatten, hardware, key
 from tunecheck.facts.snapshot_file import Stored, unpack
 from tunecheck.model.absence import Absence, Reason
 from tunecheck.model.command import Command, limited
@@ -24,10 +24,12 @@ from tunecheck.report.not_given import tells_most
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.errors.from_log import only_log_incomplete
+from tunecheck.rules.index import CHECKS
 from tunecheck.rules.told import skipped, unasked, untold, why_untold
 from tunecheck.spec.frozen import Frozen
 
 from .families import outcomes
+from .judge.authority import judging
 from .model import Answer, Change, Incident, Problem, Seen
 
 __all__ = ["seen"]
@@ -206,6 +208,13 @@ def _for_control_node(remedy: Remedy, host: str) -> tuple[Remedy, str, tuple[Com
     return remedy, *limited(remedy.text, remedy.commands, (host,))
 
 
+@cache
+def _by_hand() -> frozenset[str]:
+    """The checks among whose facts one takes hands or a firmware to put back: of their findings the remedy knows."""
+    names = [entry.name for entry in ENTRIES if entry.fix in ("hands-on", "firmware")]
+    return frozenset(check.id for check in CHECKS if judging(check.id, names))
+
+
 def _problem(finding: Finding, hidden: bool, remedy_texts: tuple[Remedy, str, tuple[Command, ...]]) -> Problem:
     def text(value: str) -> str:
         return _line(secrets.mask(value) if hidden else value)
@@ -215,7 +224,8 @@ def _problem(finding: Finding, hidden: bool, remedy_texts: tuple[Remedy, str, tu
                    text(finding.expected), text(remedy_text), remedy.ansible_tags, remedy.needs_reboot, commands,
                    finding.code, text(finding.observed), finding.absence.value if finding.absence else "",
                    text(finding.evidence[0])[:_REASON] if finding.absence and finding.evidence else "",
-                   tuple(map(text, remedy.puts)), tuple(map(text, remedy.takes)))
+                   tuple(map(text, remedy.puts)), tuple(map(text, remedy.takes)),
+                   remedy.place.value if remedy_text and finding.id in _by_hand() else "")
 
 
 def _changes(stored: Stored) -> Iterator[Change]:

@@ -108,7 +108,8 @@ def test_the_plan_says_what_is_put_back_and_by_which_receipt(monkeypatch: pytest
 
 @pytest.mark.parametrize(("busy", "variables", "why"), [
     (["python (7)"], {}, "no, it is in use (python (7)): the running kernel keeps what was there"),
-    ([], {"ansible_connection": "local"}, "no, it is this machine itself: "), ([], {}, "no, rollback_reboot is false: ")])
+    ([], {"ansible_connection": "local"}, "no, it is this machine itself: "),
+    ([], {}, "no, rollback_reboot is false: ")])
 def test_the_plan_says_why_a_reboot_stays_pending(monkeypatch: pytest.MonkeyPatch, busy: list[str],
                                                   variables: dict[str, object], why: str) -> None:
     lines = _lines(monkeypatch, _undone(busy, {}, False), **variables)

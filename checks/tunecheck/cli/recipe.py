@@ -60,7 +60,7 @@ def show(which: str, lock_file: str | None, as_json: bool) -> None:
 def _shown(found: Loaded) -> str:
     from dataclasses import asdict
 
-    from ..recipes.lock import pin_again
+    from ..recipes.to_pin import to_pin
     from ..spec.merge import leaves
 
     plain, pins = asdict(found.frozen), found.lock
@@ -74,7 +74,7 @@ def _shown(found: Loaded) -> str:
     lines += [f"source: {text}" for text in found.source.sources] + [f"note: {text}" for text in found.source.notes]
     lines += [f"not pinned: {text}" for text in found.source.unpinned if pins is None]
     lines.append(f"lock: {pins.created}, {pins.image.asked}, {pins.model.asked}" if pins else
-                 f"lock: none; run: {pin_again(found.which)}")
+                 f"lock: none; {to_pin(found.frozen, found.which)}")
     return "\n".join(lines)
 
 
@@ -174,7 +174,7 @@ def pin(which: str, output: str | None, engine: str, model_dir: str | None, revi
     check_writable(place)
     door = LiveHost()
     try:
-        lock = resolve(door, found.source, engine, model_dir, revision)
+        lock = resolve(door, found.source, found.which, engine, model_dir, revision)
     finally:
         door.close()
     write_file(place, lock_text(lock).encode(), 0o644, "lock")

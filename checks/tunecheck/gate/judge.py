@@ -10,6 +10,7 @@ from ..facts.spec_file import PATH
 from ..model.fact import Fact
 from ..recipes.box import Box
 from ..recipes.frozen import Recipe
+from ..recipes.to_pin import to_pin
 from . import key
 from .passed import Pass
 from .reason import Closed, Reason
@@ -87,7 +88,7 @@ def of_recipe(recipe: Recipe, now: State, offer: Offer) -> list[Reason]:
     image = recipe.image
     if recipe.status not in ("pinned", "golden") or image.image_id is None or recipe.model.revision is None:
         return [Reason(Closed.NOT_PINNED, f"recipe {recipe.id} is {recipe.status}, and only a pinned image and model "
-                       f"are served; run: tunecheck recipe pin {recipe.id}")]
+                       f"are served; {to_pin(recipe)}")]
     if now.gpus.value is not None and len(now.gpus.value) < recipe.requires.gpus:
         text = f"recipe {recipe.id} needs {recipe.requires.gpus} GPUs, this box shows {len(now.gpus.value)}"
         reasons.append(Reason(Closed.TOO_FEW_GPUS, text))

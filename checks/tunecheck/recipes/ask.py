@@ -15,6 +15,7 @@ from .frozen import Recipe
 from .options import Table
 from .rules.rule import Rule, Unknown, Verdict
 from .rules.wording.option_known import unknown_words
+from .to_pin import to_pin
 
 __all__ = ["RULE", "ask", "table_of_help"]
 
@@ -54,8 +55,7 @@ def _asked(door: LiveHost, recipe: Recipe, engine: str) -> str | None:
     if recipe.serve.command == () or name not in _HELP:
         return Unknown("the image has a launcher of its own, which has no --help that is known")
     if recipe.image.image_id is None:
-        return Unknown("the image is not pinned, so nobody knows which one to ask; run: tunecheck recipe pin "
-                       f"{recipe.id}")
+        return Unknown("the image is not pinned, so nobody knows which one to ask; " + to_pin(recipe))
     image = recipe.image.image_id.removeprefix("sha256:")
     start = engines.start(recipe)
     done = door.run((engine, "run", "--rm", "--pull=never", "--network=none", *CONFINEMENT, f"--entrypoint={start[0]}",

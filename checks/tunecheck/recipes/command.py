@@ -22,6 +22,7 @@ from ..model.confinement import CONFINEMENT
 from . import engines
 from .engines import NoCommandError, NoWay
 from .frozen import Model, Recipe
+from .to_pin import to_pin
 
 __all__ = ["Paths", "argv", "folder", "secret"]
 
@@ -74,7 +75,7 @@ def argv(recipe: Recipe, engine: str, paths: Paths | None = None) -> list[str]:
     recipe is not pinned, or the engine's command is unknown."""
     paths = paths or Paths()
     if recipe.image.image_id is None or any(model.revision is None for model in recipe.models):
-        raise NoCommandError(NoWay.NOT_PINNED, f"{recipe.id} is not pinned; run: tunecheck recipe pin {recipe.id}")
+        raise NoCommandError(NoWay.NOT_PINNED, f"{recipe.id} is not pinned; {to_pin(recipe)}")
     start = engines.start(recipe)
     if not start and paths.network == "host":
         raise NoCommandError(NoWay.EVERY_ADDRESS, "the image's own launcher decides where it listens; on the "

@@ -41,11 +41,12 @@ def servable(which: str, lock: str | None) -> Recipe:
     """Return the frozen recipe. UsageError for a draft, and for what a rule rejects."""
     from .load import load
     from .rules import judge
+    from .to_pin import to_pin
 
     found = load(which, lock)
     frozen = found.frozen
     if frozen.status == "draft" or found.source.serve.args is None:
-        raise UsageError(f"{which}: is a draft, and a draft is never served; run: tunecheck recipe pin {which}",
+        raise UsageError(f"{which}: is a draft, and a draft is never served; {to_pin(frozen, which)}",
                          Unserved.DRAFT)
     for each in judge(frozen):
         if each.outcome == "reject":

@@ -11,13 +11,13 @@ from ..errors import CONTROL_NODE, Flaw, Misuse, SpecError, UsageError
 from .frozen import SCHEMA, Canary, Engine, Expected, Image, Model, Parallel, Recipe, Requires, Serve, Speculative
 from .lock import Lock, lock_beside, pin_again, read_lock
 from .refusals import Clash, Refusal, clashes, of_model
+from .to_pin import SHIPPED
 
 if TYPE_CHECKING:
     from .model import Source
 
 __all__ = ["Loaded", "load", "names"]
 
-_FOLDER = Path(__file__).parent
 _MAX_BYTES = 1 << 20
 
 
@@ -32,7 +32,7 @@ class Loaded:
     @property
     def which(self) -> str:
         """How a command names it: by its id, or by its file where that is no recipe of ours."""
-        return self.source.id if self.path.parent == _FOLDER else str(self.path)
+        return self.source.id if self.path.parent == SHIPPED else str(self.path)
 
     @property
     def frozen(self) -> Recipe:
@@ -42,14 +42,14 @@ class Loaded:
 
 def names() -> list[str]:
     """Return the ids of the recipes that ship with this package."""
-    return sorted(path.stem for path in _FOLDER.glob("*.yml"))
+    return sorted(path.stem for path in SHIPPED.glob("*.yml"))
 
 
 def load(which: str, lock_file: str | None = None, pinned: bool = True) -> Loaded:
     """Read a recipe by id or file, with the lock beside it or the given one; without ``pinned`` a lock is not looked
     for. UsageError for an id that does not exist, SpecError with one sentence per problem."""
-    path = _FOLDER / f"{which}.yml" if re.fullmatch(r"[a-z0-9-]+", which) else Path(which)
-    if path.parent == _FOLDER and not path.is_file():
+    path = SHIPPED / f"{which}.yml" if re.fullmatch(r"[a-z0-9-]+", which) else Path(which)
+    if path.parent == SHIPPED and not path.is_file():
         raise UsageError(f"{which}: no such recipe; known are {', '.join(names())}; or name a file: "
                          f"./{which}.yml", Flaw.MISSING)
     source = _parsed(path, which)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from . import folder, hub, registry
 from .lock import Lock
+from .to_pin import stated_first
 from .unpinned import Unpinned
 
 if TYPE_CHECKING:
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["pin"]
 
 
-def pin(host: Host, source: Source, engine: str, model_folder: str | None, revision: str | None) -> Lock:
-    """Return the lock of a recipe. ``engine``: whose storage holds images named localhost/...; ``model_folder``: the
-    model's files where no hub has it; ``revision``: a branch, tag or commit in place of the recipe's own. UsageError
-    where the recipe leaves open what would be pinned."""
+def pin(host: Host, source: Source, which: str, engine: str, model_folder: str | None, revision: str | None) -> Lock:
+    """Return the lock of a recipe. ``which``: its id or file; ``engine``: whose storage holds images named
+    localhost/...; ``model_folder``: the model's files where no hub has it; ``revision``: a branch, tag or commit in
+    place of the recipe's own. UsageError where the recipe leaves open what would be pinned."""
     if source.image.ref is None:
-        raise UsageError(f"{source.id}: image.ref is null: nobody published the image; state registry/path:tag in a "
-                         "copy of the recipe", Unpinned.NOT_STATED)
+        raise UsageError(f"{source.id}: image.ref is null: nobody published the image; where you have one "
+                         f"(registry/path:tag): {stated_first(which, 'image.ref')}", Unpinned.NOT_STATED)
     if source.serve.args is None:
-        raise UsageError(f"{source.id}: serve.args is null: nobody published the command line; state it in a copy of "
-                         "the recipe", Unpinned.NOT_STATED)
+        raise UsageError(f"{source.id}: serve.args is null: nobody published the command line; where you know it: "
+                         f"{stated_first(which, 'serve.args')}", Unpinned.NOT_STATED)
     if revision is not None and source.model.revision is not None and revision != source.model.revision:
         raise UsageError(f"{source.id}: states model.revision {source.model.revision}; change it there",
                          Unpinned.OTHER_REVISION)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from tunecheck.model.finding import Place
 from tunecheck.rules.codes import NOT_DECLARED
 
 from ..events.gpu_moves import COUNTED, grew
@@ -27,6 +28,8 @@ __all__ = ["desired", "same_of"]
 _SEVERITY: dict[str, Literal["low", "medium", "high"]] = {"fail": "high", "warn": "medium", "unknown": "low"}
 #: So many values of one check in one group, and the numbers in them are no longer told apart (a temperature each).
 _WORDINGS = 8
+#: What a fix takes, by where it is carried out.
+_BY_PLACE = {Place.FIRMWARE.value: "firmware", Place.MACHINE.value: "hands-on"}
 _CUT = re.compile(r" and [0-9]+ more$")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -202,8 +205,10 @@ def _row(view: View, host: Host, problem: Problem, things: list[Thing], about: l
          state: Literal["new", "known", "resolved"], standing: bool, before: Problem | None = None) -> Row:
     """``before``: how that was told the last time which cannot be told now; None: it is told, or that is not kept."""
     metas = [view.of(fact) for fact in about]
-    # A check's own advice knows whether it needs a boot.
-    fixes = [meta.fix for meta in metas if meta.fix != "none" and not (meta.fix == "reboot" and problem.remedy)]
+    # A check's own advice knows whether it needs a boot, and where it is carried out.
+    own = _BY_PLACE.get(problem.place)
+    fixes = [own] if own else [meta.fix for meta in metas if meta.fix != "none" and not (
+        meta.fix == "reboot" and problem.remedy) and not (problem.place and meta.fix in _BY_PLACE.values())]
     # What is not known needs an output, or a right to read; what its value would need is not known either.
     fix = "reboot" if problem.needs_reboot else "none" if problem.outcome == "unknown" else \
         fixes[0] if fixes else "reload" if problem.tags else "none"

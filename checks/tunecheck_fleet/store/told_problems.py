@@ -99,7 +99,7 @@ def _numbers(store: OpenHistory, connection: Connection, name: str,
         text = str(parts_of["text"])[:_TEXT]
         if problem.code:
             del parts_of["text"]
-        for unknown in ("source", "puts", "takes"):
+        for unknown in ("source", "puts", "takes", "place"):
             if not parts_of[unknown]:
                 del parts_of[unknown]       # as versions kept it that knew none
         if play.search(problem.remedy):

@@ -194,8 +194,11 @@ _TERMS: dict[str, tuple[str, str, str]] = {
              "After Ctrl-C the next play takes it over when its owner is gone: docs/rollout.md.", ""),
     "PLAN": ("what the play site.yml ends with under --check: what would change, whether the box would reboot, what "
              "is refused and why, how to undo", "Nothing is written.", ""),
-    "ROLLBACK": ("playbooks/rollback.yml takes away all that site.yml wrote, and reboots the box where that needs it",
-                 "Leave the reboot to later: -e rollback_reboot=false.", ""),
+    "ROLLBACK": ("playbooks/rollback.yml takes the settings, files and services of site.yml away, puts the driver of "
+                 "before back, and reboots the box where that needs it",
+                 "What was installed or brought stays: the compiler, the container engine and its packages, images, "
+                 "models and caches. A driver that is no longer offered cannot come back. Leave the reboot to later: "
+                 "-e rollback_reboot=false.", ""),
     "RELOAD": ("what a fix takes: a service, a module or a setting is loaded anew, without a reboot", _IS_SO, ""),
     "REBOOT": ("what a fix takes: the box has to boot again before it has an effect", _IS_SO, ""),
     "FIRMWARE": ("what a fix takes: a setting of the BIOS, or another version of a firmware", _IS_SO, ""),

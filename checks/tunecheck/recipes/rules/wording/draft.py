@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ...box import Box
 from ...frozen import Recipe
+from ...to_pin import to_pin
 from ..rule import Rule
 
 
 def violation(recipe: Recipe, box: Box | None) -> str | None:
-    return f"status is draft; run: tunecheck recipe pin {recipe.id}" if recipe.status == "draft" else None
+    return f"status is draft; {to_pin(recipe)}" if recipe.status == "draft" else None
 
 
 RULE = Rule(

@@ -8,6 +8,7 @@ import re
 
 from ...box import Box
 from ...frozen import Recipe
+from ...to_pin import to_pin
 from ..rule import Rule
 
 _DIGEST, _REVISION = re.compile(r"sha256:[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
@@ -20,7 +21,7 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
     wanted += [(f"revision of {model.id}", model.revision, _REVISION) for model in recipe.models]
     found = [name for name, stated, pattern in wanted if stated is None or not pattern.fullmatch(stated)]
     found += [f"files of {model.id}" for model in recipe.models if not model.files]
-    return (f"status is {recipe.status} without {', '.join(found)}; run: tunecheck recipe pin {recipe.id}"
+    return (f"status is {recipe.status} without {', '.join(found)}; {to_pin(recipe)}"
             if found else None)
 
 
