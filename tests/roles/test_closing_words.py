@@ -108,7 +108,8 @@ def test_the_plan_says_what_is_put_back_and_by_which_receipt(monkeypatch: pytest
 
 @pytest.mark.parametrize(("busy", "variables", "why"), [
     (["python (7)"], {}, "no, it is in use (python (7)): the running kernel keeps what was there"),
-    ([], {"ansible_connection": "local"}, "no, it is this machine itself: "), ([], {}, "no, rollback_reboot is false: ")])
+    ([], {"ansible_connection": "local"}, "no, it is this machine itself: "),
+    ([], {}, "no, rollback_reboot is false: ")])
 def test_the_plan_says_why_a_reboot_stays_pending(monkeypatch: pytest.MonkeyPatch, busy: list[str],
                                                   variables: dict[str, object], why: str) -> None:
     lines = _lines(monkeypatch, _undone(busy, {}, False), **variables)
@@ -116,7 +117,7 @@ def test_the_plan_says_why_a_reboot_stays_pending(monkeypatch: pytest.MonkeyPatc
     assert "  receipt: none is there; tunecheck's own files go, and packages stay as they are" in lines
 
 
-def test_a_refusal_is_said_with_its_reason_and_without_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_said_and_no_command_that_meets_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = _lines(monkeypatch, [], "another play works on this box: held by eve")
     assert lines[1:] == ["  would undo: not known", "  refused: another play works on this box: held by eve",
                          "  next: mend what is refused, then run this again"]
