@@ -35,7 +35,8 @@ def _said(tmp_path: Path, files: dict[str, str], playbook: str) -> tuple[int, st
      "is meant for gpu: mv inv/group_vars/gpus.yml inv/group_vars/gpu.yml",
      "not read: inv/group_vars/gpus.yml: no group"),
     ({"host_vars/bxo1.yml": SPEC}, "no host of this inventory is called bxo1, so its variables have no effect; if "
-     "it is meant for box1: mv inv/host_vars/bxo1.yml inv/host_vars/box1.yml", "not read: inv/host_vars/bxo1.yml: no host"),
+     "it is meant for box1: mv inv/host_vars/bxo1.yml inv/host_vars/box1.yml",
+     "not read: inv/host_vars/bxo1.yml: no host"),
     ({"group_vars/gpu.yml": "box_spce: {profile: lab}\n"}, "box_spce has no effect; did you mean box_spec?",
      "box_spec: host box1 has none"),
     ({"group_vars/gpu.yml": 'box_spec: {profile: "{{ nope }}"}\n'}, "", "'nope' is undefined")])
