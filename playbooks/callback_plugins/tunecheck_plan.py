@@ -35,7 +35,7 @@ def _plans():
 
 _plans()
 from tunecheck_plans import command_line, other_plays, provisioning, undoing
-from tunecheck_plans.parts import part, some
+from tunecheck_plans.parts import part, some, whole
 from tunecheck_plans.seen import Box, locks
 
 #: The playbooks that make a box what its variables say.
@@ -62,8 +62,8 @@ class CallbackModule(CallbackBase):
     def __init__(self):
         super().__init__()
         self._boxes, self._variables, self._asked = {}, {}, []
-        self._looks, self._mistyped, self._file = False, [], "site.yml"
-        self._unfinished = ""
+        self._first, self._mistyped, self._file = True, [], "site.yml"
+        self._unfinished, self._unread = "", []
         self._process, self._ended = os.getpid(), False
         self._waiting = {}      # name of a host -> the task that it has not answered
 
@@ -74,8 +74,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_start(self, playbook):
         atexit.register(self._cut_off)
         self._file = os.path.relpath(playbook._file_name)
-        self._looks = self._play in _DECLARED_FOR
-        if self._looks:
+        if self._play in _DECLARED_FOR:
             self._mistyped = sorted(command_line.given("tags", "skip_tags") - _TAGS - _OF_ANSIBLE)
             for tag in self._mistyped:
                 near = part("tunecheck", "util", "suggestions").nearest(tag, sorted(_TAGS))
@@ -89,22 +88,36 @@ class CallbackModule(CallbackBase):
             # Ansible would do nothing, and end with 0.
             given = [each for each in command_line.inventories() if each not in constants.DEFAULT_HOST_LIST]
             self._display.error("there is no host, so nothing was done: " + (
-                f"{' and '.join(given)} holds none; write one below `hosts:` (tunecheck init writes an inventory)"
-                if given else f"name an inventory, as in ansible-playbook {self._file} -i inventory/box1"))
+                f"{' and '.join(given)} holds none; expected all:, below it hosts:, and a name below that (tunecheck "
+                "init writes an inventory)" if given else
+                f"name an inventory, as in ansible-playbook {self._file} -i inventory/box1"))
             self._ended = True
             raise SystemExit(2)
         if not self._asked:
             self._asked = [host.get_name() for host in manager._inventory.get_hosts()]
-        if self._looks:     # before the first task: what a role holds later is no variable of the inventory
-            self._looks = False
-            self._warn_of_guesses()
-            try:
-                self._warn_of_slips(manager)
-            except AnsibleError:
-                # Ansible meets it again behind this, and then names neither file nor line.
-                given = " ".join(f"-i {each}" for each in context.CLIARGS.get("inventory") or ())
-                self._display.warning("the inventory's variables cannot be read; the file and the line: "
-                                      f"tunecheck spec show {given}".rstrip())
+        if self._first:     # before the first task: what a role holds later is no variable of the inventory
+            self._first = False
+            names = self._names(manager)
+            if self._play in _DECLARED_FOR:
+                self._warn_of_guesses()
+                self._warn_of_slips(manager, names)
+
+    def _names(self, manager):
+        """Return the names of all variables of the hosts. Where Ansible cannot read them nothing can be done: it would
+        end in the middle of the play, and name neither file nor line."""
+        names = set()
+        try:
+            for host in manager._inventory.get_hosts():
+                names.update(manager.get_vars(host=host, include_hostvars=False))
+        except AnsibleError as error:
+            broken = whole("tunecheck.spec.inventory").broken_files
+            where = [each for given in context.CLIARGS.get("inventory") or () for each in broken(given)]
+            why = "; ".join(where) or " ".join(str(error).split()).rstrip(".")
+            self._display.error(f"the inventory's variables cannot be read, so nothing was done: {why}; mend that "
+                                "file, then run this again")
+            self._ended = True
+            raise SystemExit(4) from None
+        return names
 
     def _warn_of_guesses(self):
         """Ansible reads no comments, so it is the files that are looked at."""
@@ -118,10 +131,12 @@ class CallbackModule(CallbackBase):
             if not context.CLIARGS.get("check"):
                 self._display.warning(f"the inventory is not complete: {self._unfinished}")
 
-    def _warn_of_slips(self, manager):
-        names = set()
-        for host in manager._inventory.get_hosts():
-            names.update(manager.get_vars(host=host, include_hostvars=False))
+    def _warn_of_slips(self, manager, names):
+        hosts, groups = sorted(manager._inventory.hosts), sorted(manager._inventory.groups)
+        self._unread = [told for given in context.CLIARGS.get("inventory") or ()
+                        for told in whole("tunecheck.spec.orphans").unread_files(given, hosts, groups)]
+        for told in self._unread:
+            self._display.warning(told)
         for name, meant in part("tunecheck", "spec", "variables").without_effect(map(str, names)).items():
             self._display.warning(f"{name} has no effect; {meant}")
 
@@ -180,7 +195,8 @@ class CallbackModule(CallbackBase):
         for name, box in sorted(self._boxes.items()):
             if box.kept_out:
                 self._show([f"{name}: {_REBOOTING if box.rebooting else ''}{self._step(name, box)}{self._done(box)}"])
-            if check and (self._play == _ROLLBACK or any(each.frozen for each in self._boxes.values())):
+            if check and (self._play == _ROLLBACK or any(each.frozen for each in self._boxes.values())
+                          or (self._play in _DECLARED_FOR and box.refused)):
                 self._show(self._plan(name, box))
         if check and (told := other_plays.closing(self._play, self._file, sorted(self._boxes))):
             self._show(told)
@@ -223,6 +239,10 @@ class CallbackModule(CallbackBase):
         if box.kept_out:
             return [f"no plan for {name}: it could not be looked at, and nothing was written", *guesses,
                     "  next: do what is said above, then run this again"]
+        if box.refused and not box.frozen and self._play != _ROLLBACK:
+            return [f"no plan for {name}: its variables are refused, and nothing was written", *guesses,
+                    *(f"  not read: {told}" for told in self._unread[:6]),
+                    f"  refused: {' '.join(box.refused.split())}", "  next: mend what is refused, then run this again"]
         if self._play == _ROLLBACK:
             return undoing.lines(name, box, self._file, self._of(name))
         return provisioning.lines(name, box, guesses, self._mistyped)

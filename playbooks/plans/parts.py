@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import sys
 
-__all__ = ["part", "some"]
+__all__ = ["part", "some", "whole"]
 
 _CHECKS = os.path.join(os.path.dirname(__file__), "..", "..", "checks")
 
@@ -16,6 +18,15 @@ def part(*path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def whole(name):
+    """Return a module of checks/ that needs others there, of this checkout whatever else is installed."""
+    sys.path.insert(0, os.path.abspath(_CHECKS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(os.path.abspath(_CHECKS))
 
 
 some = part("tunecheck", "util", "text").some

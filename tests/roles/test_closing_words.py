@@ -117,7 +117,7 @@ def test_the_plan_says_why_a_reboot_stays_pending(monkeypatch: pytest.MonkeyPatc
     assert "  receipt: none is there; tunecheck's own files go, and packages stay as they are" in lines
 
 
-def test_a_refusal_is_said_with_its_reason_and_without_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_said_and_no_command_that_meets_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = _lines(monkeypatch, [], "another play works on this box: held by eve")
     assert lines[1:] == ["  would undo: not known", "  refused: another play works on this box: held by eve",
                          "  next: mend what is refused, then run this again"]

@@ -14,7 +14,7 @@ from ..util.suggestions import did_you_mean, nearest
 from .doubled_keys import doubled_keys, files_of
 from .programs import beside
 
-__all__ = ["hosts_in", "hosts_of", "listed_of", "listing", "variables_of"]
+__all__ = ["broken_files", "hosts_in", "hosts_of", "listed_of", "listing", "variables_of"]
 
 # A dynamic inventory may ask a slow API; a hung one must not hang the operator.
 _DEADLINE = 300
@@ -77,7 +77,7 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
         told = done.stderr.decode(errors="replace").strip()
         if limit and "do not match any hosts" in told:
             return {}
-        raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *_broken_files(inventory),
+        raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *broken_files(inventory),
                                     told]), Misuse.UNREADABLE)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -93,7 +93,7 @@ def variables_of(listed: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return hosts
 
 
-def _broken_files(inventory: str) -> list[str]:
+def broken_files(inventory: str) -> list[str]:
     """Return the places where YAML breaks off, of the files that Ansible reads for this inventory. ansible-core 2.19
     tells what is wrong, but not in which file."""
     import yaml
@@ -106,8 +106,10 @@ def _broken_files(inventory: str) -> list[str]:
             continue        # what is written in another way, Ansible names itself
         try:
             text = path.read_text(encoding="utf-8")
-            if not text.startswith("$ANSIBLE_VAULT;"):
-                yaml.compose(text)
+            node = None if text.startswith("$ANSIBLE_VAULT;") else yaml.compose(text)
+            if folder and node is not None and not isinstance(node, yaml.MappingNode):
+                found.append(f"{path}:{node.start_mark.line + 1}: here stands no name of a variable; expected a "
+                             "mapping, as `box_spec:` with its keys indented below")
         except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
             mark = getattr(error, "problem_mark", None)
             why = f" (read because {folder} is beside {inventory})" if folder and not root.is_dir() else ""

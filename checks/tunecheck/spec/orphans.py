@@ -13,7 +13,8 @@ from ..util.text import some
 from .unfinished import SUFFIXES, entries, places_of, sentence, unfinished
 from .variables import without_effect
 
-__all__ = ["warnings_of"]
+__all__ = ["unread_files", "warnings_of"]
+
 
 def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
     """Return one sentence for each such declaration, with the way out. ``listed`` is what ``ansible-inventory --list``
@@ -25,9 +26,17 @@ def warnings_of(inventory: str, listed: dict[str, Any]) -> list[str]:
     hosts = sorted({host for group in groups.values() for host in group.get("hosts", ())})
     # A group without a host is left out of the list; its parent names it still.
     named = {*groups, "all", "ungrouped", *(child for group in groups.values() for child in group.get("children", ()))}
-    return [*_misnamed(places, listed), *_orphans(root / "host_vars", "host", hosts),
-            *_orphans(root / "group_vars", "group", sorted(named)),
+    return [*_misnamed(places, listed), *unread_files(inventory, hosts, sorted(named)),
             *_hidden(root, groups, hosts), *_without_user(listed, hosts), *_unfinished(inventory, root)]
+
+
+def unread_files(inventory: str, hosts: list[str], groups: list[str]) -> list[str]:
+    """Return a sentence for each file of variables beside the inventory that belongs to none of its hosts and
+    groups."""
+    root, _ = places_of(inventory)
+    if "," in inventory or not root.exists():
+        return []
+    return [*_orphans(root / "host_vars", "host", hosts), *_orphans(root / "group_vars", "group", groups)]
 
 
 def _misnamed(places: list[Path], listed: dict[str, Any]) -> list[str]:
