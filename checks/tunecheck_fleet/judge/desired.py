@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -12,12 +11,12 @@ from typing import Literal, NamedTuple
 from tunecheck.model.finding import Place
 from tunecheck.rules.codes import NOT_DECLARED
 
-from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, Thing, fault_of, subject_key
 from .authority import judged, judges_one
 from .moves import Net
 from .not_judged import is_good, meaning
 from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
+from .since_when import came_with, is_standing, open_before, read_since, state, things_as_before
 from .view import Host, Move, Resolved, View
 from .view_parts import told_as
 from .why_over import by_specification, why_over, without_its_gpu
@@ -60,6 +59,10 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
         fact for facts in moved.values() for fact in facts} | {move.fact for move in view.unapproved})
     hosts = {host.host: host for host in view.hosts}
     earlier = {(move.host, move.fact): move for move in view.unapproved}
+    open_steps: dict[str, dict[str, Move]] = defaultdict(dict)
+    for move in (*view.unapproved, *(move for facts in moved.values() for move in facts.values())):
+        if view.approval(move.host, move.fact, move.value, move.since) is None:
+            open_steps[move.host][move.fact] = move
     stirred: dict[str, set[str]] = defaultdict(set)     # also what changed and came back
     steps: dict[tuple[str, int], dict[str, Move]] = defaultdict(dict)
     for move in view.moves:
@@ -80,8 +83,9 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
             judges = facts(problem)
             checks.add((host.group, problem.check))
             for things, before in _each_found(view, host, problem) or [
-                    (_things_as_before(view, host, problem, moved.get(host.host, {})), None)]:
-                standing = _is_standing(view, host, problem, things)
+                    (things_as_before(view, host, problem, moved.get(host.host, {})), None)]:
+                standing = is_standing(view, host, problem, things) and not came_with(
+                    view, host, problem.check, judges, things, open_steps.get(host.host, {}))
                 if not standing:
                     # What changed before, and the check did not find, is as it was where the check cannot tell now.
                     blind = problem.outcome == "unknown" and not _was(view, host, problem)
@@ -89,7 +93,7 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
                                    if not blind or (host.host, fact) not in earlier)
                 for fact in judges:
                     change = moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact))
-                    if change is not None and _open_before(view, host, things, change):
+                    if change is not None and open_before(view, host, things, change):
                         unsaid.setdefault((host.host, fact), problem.check)
                     elif change is not None:
                         said.add((host.host, fact))
@@ -99,8 +103,8 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
                         problem.check, problem.subject) else []
                     taken = (moved.get(host.host, {}).get(fact) or earlier.get((host.host, fact)) for fact in moving)
                     changed = [step for step in taken if step is not None and (
-                        problem.outcome != "unknown" or _read_since(view, host, things, step))]
-                    row = _row(view, host, problem, things, judges, changed, _state(view, host, things), standing,
+                        problem.outcome != "unknown" or read_since(view, host, things, step))]
+                    row = _row(view, host, problem, things, judges, changed, state(view, host, things), standing,
                                before)
                     rows.append(_came(row, changed))
     for over in view.resolved:
@@ -153,40 +157,6 @@ def _checks_of(view: View, name: str) -> set[str]:
     return {check for host in view.hosts if host.host == name
             for check in (*(problem.check for problem in host.problems),
                           *(over.check for over in view.resolved if over.host == name))}
-
-
-def _is_standing(view: View, host: Host, problem: Problem, things: list[Thing]) -> bool:
-    """A warning that stands, also where it cannot be told now whether it is still so: nothing happened by that."""
-    return problem.outcome in ("warn", "unknown") and view.standing.get(host.host, frozenset()).issuperset(things)
-
-
-def _state(view: View, host: Host, things: list[Thing]) -> Literal["new", "known"]:
-    """New where it is so of any of its subjects."""
-    return "known" if all(view.had(host.host, view.since(host.host, thing)) for thing in things) else "new"
-
-
-def _open_before(view: View, host: Host, things: list[Thing], move: Move) -> bool:
-    """Whether it was found of each of its subjects before the change came: then it is no news that it is. Of several
-    changes that are told as one, before the first of them."""
-    return all((since := view.since(host.host, thing)) is not None and since.seen < (move.first or move.since.seen)
-               for thing in things)
-
-
-def _read_since(view: View, host: Host, things: list[Thing], move: Move) -> bool:
-    """Whether the value came while something cannot be told, or with that: one of before is no part of it."""
-    since = widest(view.since(host.host, thing) for thing in things)
-    return since is None or since.seen <= move.since.seen
-
-
-def _things_as_before(view: View, host: Host, problem: Problem, moved: Mapping[str, Move]) -> list[Thing]:
-    """What the view has it under; of what is not known of a GPU that came, that of what was not known of the others in
-    the same way: it is no news that one more cannot be told."""
-    things = problem.things
-    if problem.outcome != "unknown" or _state(view, host, things) == "known" or not any(
-            fact in moved and grew(moved[fact].before, moved[fact].value) for fact in COUNTED):
-        return things
-    return next((other.things for other in host.problems if (other.check, other.code, other.outcome) == (
-        problem.check, problem.code, "unknown") and _state(view, host, other.things) == "known"), things)
 
 
 def _not_over(there: Host, over: Resolved) -> bool:

@@ -24,6 +24,7 @@ from ..remedies.redirect_gain import DRIVER_NOT_TOLD, REDIRECTS_NOTHING, NoGain,
 CHECK = Check(
     "acs-persistence", "the redirect bits stay clear after resets and reboots",
     Heading.ACS, 20, Family.ACS, needs=(Needs.WHOLE_TREE, Needs.WAY, Needs.PAIRS), judges=("acs.unit",),
+    compares=("kernel.cmdline.pci",),
 )
 CODES = {
     "no-acs-capability": "No port between the accelerators has an ACS capability.",

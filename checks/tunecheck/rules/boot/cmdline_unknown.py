@@ -22,7 +22,7 @@ from .cmdline_rejected import rejection
 
 CHECK = Check(
     "cmdline-unknown", "the kernel parses every PCI, IOMMU and ASPM word it was given",
-    Heading.BOOT, 30, Family.BOOT,
+    Heading.BOOT, 30, Family.BOOT, compares=("kernel.cmdline.*",),
 )
 CODES = {
     "not-parsed": "The kernel does not parse a word on its command line, so the word changes nothing.",

@@ -12,7 +12,7 @@ from ..remedies import boot_remedies
 
 CHECK = Check(
     "init-on-alloc", "memory is zeroed, or not, as declared",
-    Heading.SYSTEM, 70, Family.CPU,
+    Heading.SYSTEM, 70, Family.CPU, compares=("kernel.cmdline.init_on_alloc",),
 )
 CODES = {
     "not-in-log": "The kernel log does not hold the line that says whether memory is zeroed.",

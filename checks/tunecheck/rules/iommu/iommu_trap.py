@@ -18,6 +18,7 @@ CHECK = Check(
     "iommu-trap", "no word on the command line switches the IOMMU off and ACS on",
     Heading.BOOT, 70, Family.IOMMU, needs=(Needs.WHOLE_TREE, Needs.WAY),
     good_skips=("not-switched-off", "no-amd-table"),
+    compares=("kernel.cmdline.*iommu", "kernel.cmdline.intremap", "kernel.cmdline.pci"),
 )
 CODES = {
     "table-unread": "Whether the firmware describes an AMD IOMMU is not known: no ACPI table can be read.",
