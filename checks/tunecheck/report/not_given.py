@@ -53,7 +53,8 @@ def not_given(case: Case, findings: list[Finding], stuck: bool = False) -> NotGi
     behind it; the rest is in a recording. ``stuck``: a process is stuck in the driver, so nothing is asked for that
     opens it."""
     names = counted(findings).split(", ")
-    open_ = f"{len(findings)} could not be judged from these texts (-v says why): {some(names, _CHECKS)}"
+    open_ = (f"{len(findings)} could not be judged from these texts (-v says why, and what to add): "
+             f"{some(names, _CHECKS)}")
     asked = Counter(command for finding in findings if (command := _command(case, finding))
                     and not (stuck and opens_driver(command.split())))
     ranked = [command for command, _ in asked.most_common()]

@@ -71,3 +71,21 @@ def test_on_no_box_a_failure_loses_its_fix_before_what_is_less_grave() -> None:
     lost = {(each.name, width): found for each in many for width in (60, 80)
             if (found := _lost(each.case, each.verb, each.findings, width, each.imported))}
     assert len(many) > 3 and lost == {}
+
+
+@pytest.mark.parametrize("width", [72, 80, 90, 100])
+def test_which_texts_to_add_is_said_after_the_fix_of_what_comes_first(width: int) -> None:
+    """-v says as well which outputs to add."""
+    lost, judged = [], 0
+    for each in reports():
+        if each.imported:
+            has = {finding.id for finding in each.findings if finding.remedy}
+            lines = render(each.verb, each.case, each.findings, Style(width), imported=True).splitlines()
+            rows = list(_rows(lines))
+            first = next(((name, shown) for outcome, name, shown in rows
+                          if outcome in ("FAIL", "WARN") and name in has), None)
+            judged += first is not None
+            if first and not first[1] and any(shown and name.isdigit() for outcome, name, shown in rows
+                                              if outcome == "UNKNOWN"):
+                lost.append(f"{each.name}: {first[0]}")
+    assert judged > 3 and lost == []

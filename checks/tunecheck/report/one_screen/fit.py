@@ -50,8 +50,22 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of what does not
     fail, and at last those of the last entries that fail. What is not known makes room for the fixes of what is wrong.
     Where there is room, what fails is said at greater length, then the worst of the others; but no fix of what does not
-    fail is shown while one of what fails is not."""
+    fail is shown while one of what fails is not. Which texts to add is left out where what comes first gets its fix by
+    that: -v says it as well."""
     entries = _with_fixed(entries, style, room)
+    first = next((entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)), None)
+    lines, said = _fitted(entries, style, room)
+    if first is not None and _lacks_fix(first, said):
+        others, then = _fitted(entries, style, room, texts_last=True)
+        if not _lacks_fix(first, then):
+            return others
+    return lines
+
+
+def _fitted(entries: Sequence[Entry], style: Style, room: int,
+            texts_last: bool = False) -> tuple[list[str], dict[int, list[str]]]:
+    """Return the lines, and how each entry is said in them. ``texts_last``: which texts to add is no more than other
+    fixes of what is not known."""
     order = {id(entry): at for at, entry in enumerate(entries)}
     left, out = list(entries), list[Entry]()
     said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
@@ -66,6 +80,8 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
                 left.remove(entry)
                 out.insert(0, entry)
         said = {id(entry): entry.ways[0] for entry in entries}
+    if texts_last and height(lines(), style.width) > room:
+        said.update({id(entry): entry.bare for entry in left if entry.outcome == "unknown"})
     for entry in sorted(reversed(left), key=lambda each: each.outcome == "fail"):
         if not entry.alone and height(lines(), style.width) > room:
             said[id(entry)] = entry.bare
@@ -87,7 +103,7 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     if any(_lacks_fix(entry, said) for entry in failed):
         others = [entry for entry in others if not _lacks_fix(entry, said)]
     _grow(others, said, style, room - height(lines(), style.width))
-    return lines()
+    return lines(), said
 
 
 def _grow(group: Sequence[Entry], said: dict[int, list[str]], style: Style, spare: int, in_order: bool = False) -> None:
@@ -113,7 +129,11 @@ def _grow(group: Sequence[Entry], said: dict[int, list[str]], style: Style, spar
 
 def _lacks_fix(entry: Entry, said: Mapping[int, list[str]]) -> bool:
     """Whether an entry that has a fix is said without it."""
-    return said[id(entry)] == entry.bare != entry.ways[0]
+    return said[id(entry)] == entry.bare and _has_fix(entry)
+
+
+def _has_fix(entry: Entry) -> bool:
+    return entry.bare != entry.ways[0]
 
 
 def _with_fixed(entries: Sequence[Entry], style: Style, room: int) -> list[Entry]:
