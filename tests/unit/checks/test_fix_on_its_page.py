@@ -12,7 +12,10 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]{3,}")
 #: The play is named by every finding that has one, with the same words.
 _PLAY = re.compile(r"(?:or |else )?(?:run: )?ansible-playbook [^;]*")
 #: Words of sentences, not of what is done.
-_SMALL = frozenset(["after", "again", "also", "because", "before", "been", "does", "each", "else", "from", "have", "here", "into", "like", "more", "near", "only", "other", "same", "than", "that", "them", "then", "there", "these", "they", "this", "those", "until", "what", "when", "where", "which", "will", "with", "would", "your"])
+_SMALL = frozenset((
+    "after", "again", "also", "because", "before", "been", "does", "each", "else", "from", "have", "here", "into",
+    "like", "more", "near", "only", "other", "same", "than", "that", "them", "then", "there", "these", "they", "this",
+    "those", "until", "what", "when", "where", "which", "will", "with", "would", "your"))
 #: A floor: a page says it in other words, and by an example.
 _SHARE = 1 / 3
 
