@@ -22,7 +22,7 @@ _NOUNS = {"redirect", "tree", "id", "ids", "ID", "switch", "switches", "node", "
           "instance", "domain", "recovery", "error", "errors", "device", "devices", "fabric", "firmware", "policy",
           "specification", "specifications", "module", "mismatch", "clock", "memory", "Express", "RPC"}
 #: Words of a log or of a vendor's text, as they stand there; and a noun that is no part of the word.
-_QUOTED = {"Unknown option", "CUDA error", "PRIV error", "NCCL error", "NVLink error", "SRAM errors", "GPU recovery"}
+_QUOTED = {"Unknown option", "CUDA error", "PRIV error", "NCCL error", "NVLink error", "SRAM errors"}
 
 
 def _known(word: str) -> bool:

@@ -110,7 +110,7 @@ def test_no_value_leads_any_more(store: Store, after: str) -> None:
     (note,) = [each for each in found.notes if "that ended without a verdict" in each]
     assert note.startswith("n0 ") and _FACT in note
     if after == "g:baaabb":
-        assert "a x3 / b x3" in note
+        assert "a on 3 / b on 3" in note
     assert note in report(store, found.audit.id, JudgeOptions(now=store.clock()), "n0").notes
 
 

@@ -129,7 +129,7 @@ def test_what_is_absent_has_one_word_in_a_split() -> None:
     moves = tuple(move(name, "f", "a", None) for name in names)
     (split,) = _said(view(_values(10, "f", "a", **dict.fromkeys(names)), moves=moves)).splits
     said = terminal(FleetReport(head(5), None, (), (), (split,)), Style(0))
-    assert "(absent) x3" in said and "3 changed to (absent)" in said and "null" not in said
+    assert "(absent) on 3" in said and "3 changed to (absent)" in said and "null" not in said
 
 
 @pytest.mark.parametrize("audits", [(3,), (5,), (3, 4)])

@@ -52,6 +52,8 @@ COMPOUND_WORDS: dict[str, tuple[str, str, str]] = {
     "uplink": ("the link of a PCIe switch to the CPU, which all devices below the switch share", "", "uplink-shared"),
     "retimer": ("a chip on a board, a riser or a cable that receives a PCIe signal and sends it on afresh",
                 "A bad one costs lanes or speed, or brings correctable errors.", "link-errors"),
+    "redriver": ("a chip on a board, a riser or a cable that amplifies a PCIe signal; unlike a retimer it does not "
+                 "read it", "A wrong setting of it costs speed or brings correctable errors.", "link-speed"),
     "riser": ("a card or cable between a slot and a board", "A bad one costs lanes or speed, or brings errors.",
               "link-width"),
     "bifurcation": ("one x16 slot is split into several links, such as two of x8", "It is a setting of the BIOS.",
