@@ -222,10 +222,10 @@ def _contradictions(snapshot: Snapshot, name: str, spec: dict[str, Any]) -> Iter
         if finding.code in cmdline_conflict.CODES:
             rivals.setdefault(finding.subject, []).append(finding.observed)
     for number, (declared, words) in enumerate(rivals.items(), 1):
-        verb, place, gone = ("contradict", "their", "they are") if len(words) > 1 else ("contradicts", "its", "it is")
+        verb, gone = ("contradict", "they are") if len(words) > 1 else ("contradicts", "it is")
         fix = f": {plain(Remedy.of(*before_the_play(case)).text, 1000)}" if number == len(rivals) else ""
-        yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile: site.yml puts "
-               f"that in {place} place, and refuses before {gone} gone{fix}")
+        yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile, and "
+               f"site.yml refuses the box until {gone} gone{fix}")
 
 
 def _observations(snapshot: Snapshot) -> list[str]:

@@ -374,7 +374,7 @@ def test_what_runs_against_the_draft_is_said(box: Callable[[], trees.Machine], r
 
 def test_the_verb_says_what_site_yml_will_refuse(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["init", "--from", str(samples("host")), "-o", str(tmp_path / "inv")])
-    lines = [line for line in done.output.splitlines() if "and refuses before they are gone: " in line]
+    lines = [line for line in done.output.splitlines() if "site.yml refuses the box until they are gone: " in line]
     assert [line.partition(" on this box's ")[0] for line in lines] == ["amd_iommu=off iommu=off"]
 
 

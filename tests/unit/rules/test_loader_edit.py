@@ -80,7 +80,7 @@ def test_a_fix_by_hand_is_one_of_the_hosts_own_boot_loader(path: Path) -> None:
     (Loader.PROXMOX_GRUB, "take maxcpus=4 out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and run: sudo "
                           "proxmox-boot-tool refresh, then reboot"),
     (Loader.NOT_KNOWN, "take maxcpus=4 out of GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub and run: sudo "
-                       "update-grub (Fedora and Rocky, in place of both: sudo grubby --update-kernel=ALL "
+                       "update-grub (on Fedora and Rocky one command does both steps: sudo grubby --update-kernel=ALL "
                        "--remove-args=maxcpus=4), then reboot")])
 def test_the_words_of_each_boot_loader(loader: Loader, text: str) -> None:
     case = _case(loader)

@@ -58,7 +58,7 @@ def taken(case: Case, put: Sequence[str], away: Sequence[str]) -> tuple[str | Co
     made = _made(case)
     edit = Edit(" and run: ", put, away)
     if loader is Loader.NOT_KNOWN and grubby:
-        return (edit, made, " (Fedora and Rocky, in place of both: ", *grubby, ")")
+        return (edit, made, " (on Fedora and Rocky one command does both steps: ", *grubby, ")")
     return edit, made
 
 
