@@ -104,9 +104,9 @@ def _source(inventory: str | None, limit: str | None, folder: str | None, check_
     from tunecheck.errors import Misuse, UsageError
     from tunecheck.util.durations import seconds
 
-    from .. import time_options
     from ..folder import MAX_AGE_S, Folder
     from ..run import Source
+    from . import time_options
 
     if inventory is None and folder is None:
         raise UsageError("audit needs the boxes to ask: -i INVENTORY, or --from FOLDER with their snapshots",

@@ -37,9 +37,9 @@ def drift(context: click.Context, /, since: str, host: str | None, fact: str | N
     from .. import lookup
     from ..focus import focus
     from ..judge import JudgeOptions, allowed_missing, report
-    from ..time_options import since as moment
     from ..which_audit import as_left, newest_heard, newest_with
     from .shared_options import check_places, finish, opened
+    from .time_options import since as moment
 
     wanted = check_places(outputs)
     allowed_missing(max_missing, 1)

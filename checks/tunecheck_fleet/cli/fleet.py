@@ -161,8 +161,8 @@ def doctor(count: int) -> None:
 @click.pass_obj
 def prune(outer: str | None, store_url: str | None, keep: str) -> None:
     """Forget what ended longer ago. What holds now stays, however old it is."""
-    from ..time_options import ago
     from .shared_options import opened
+    from .time_options import ago
 
     before = ago(keep, "--keep", time.time(), "400d or 52w")
     with opened(store_url or outer) as store:

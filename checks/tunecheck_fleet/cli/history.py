@@ -44,9 +44,9 @@ def history(host: str | None, gpu: str | None, fact: str | None, since: str | No
     from ..judge.shared.history import shared_history
     from ..outputs.rows import HistoryRow
     from ..own_command import own_command
-    from ..time_options import since as moment
     from .shared_options import check_list, opened
     from .shared_options import history as show
+    from .time_options import since as moment
 
     check_list(json_to)
     if (host is None) == (gpu is None):

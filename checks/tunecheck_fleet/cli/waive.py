@@ -103,7 +103,7 @@ def _add(store: Store, fact: str | None, host: str | None, group: str | None, va
     from .. import lookup
     from ..own_command import own_command
     from ..store import canonical
-    from ..time_options import later
+    from .time_options import later
 
     missing = [name for name, given in (("FACT", fact), ("--host or --group", host or group), ("--until", until),
                                         ("--reason", (reason or "").strip())) if not given]

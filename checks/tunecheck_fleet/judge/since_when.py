@@ -26,8 +26,8 @@ def came_with(view: View, host: Host, check: str, judges: list[str], things: lis
     Nobody could tell before whether it was so; but the change is news, and a warning of what it does is no less."""
     seen = {move.since.seen for fact in (*judges, *looked_at(check, steps)) if (move := steps.get(fact)) is not None
             and not move.ours and move.since.after is not None} if steps else set()
-    return bool(seen) and any((since := view.since(host.host, thing)) is not None and since.seen in seen
-                              for thing in things)
+    return bool(seen) and any((since := view.since(host.host, thing)) is not None and since.after is None
+                              and since.seen in seen for thing in things)
 
 
 def state(view: View, host: Host, things: list[Thing]) -> Literal["new", "known"]:

@@ -122,7 +122,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
             "text": problem.text, "observed": problem.observed,
             "expected": problem.expected, "remedy": problem.remedy,
             "commands": _shown(problem), "tags": list(problem.tags), "needs_reboot": problem.needs_reboot,
-            "puts": list(problem.puts), "takes": list(problem.takes)}
+            "puts": list(problem.puts), "takes": list(problem.takes), "place": problem.place or None}
 
 
 def _shown(finding: Cause | Problem | Step) -> list[dict[str, Any]]:

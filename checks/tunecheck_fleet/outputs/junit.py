@@ -25,7 +25,7 @@ from tunecheck.util.text import and_more
 
 from ..entries import Entry
 from ..fleet_report import FleetReport, HostRow, Split
-from ..judge.value_words import measured
+from ..value_words import measured
 from ..whole_causes import shown
 from .counts import UNREAD
 from .entry_words import approving, fix, judgement, lead, needs, part_of, plural, says, silence, title

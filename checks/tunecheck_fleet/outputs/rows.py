@@ -13,9 +13,9 @@ from tunecheck.report.style import Style
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Began, Decision, Since
-from ..judge.value_words import measured
 from ..model import Change
 from ..store.rows import Volatile, Waiver
+from ..value_words import measured
 from .lines import entry
 from .text import SEVERITIES, ago, clock, heard, interval, shown, shown_apart, since_of
 

@@ -69,7 +69,7 @@ _INCIDENT = object_(id=TEXT, begun=_BOX_TIME, ended=_BOX_TIME, step=TEXT, why=TE
 _PROBLEM = object_(check=TEXT, subject=TEXT, outcome={"enum": ["fail", "warn", "unknown"]},
                    code=later(TEXT), absence=later(MAYBE_TEXT), source=later(MAYBE_TEXT), text=TEXT,
                    observed=later(TEXT), expected=TEXT, remedy=TEXT, commands=COMMANDS, tags=listed(TEXT),
-                   needs_reboot=FLAG, puts=later(listed(TEXT)), takes=later(listed(TEXT)))
+                   needs_reboot=FLAG, puts=later(listed(TEXT)), takes=later(listed(TEXT)), place=later(MAYBE_TEXT))
 _HOST = object_(
     host=TEXT, group=TEXT, hardware=TEXT, status=_STATUS, reason=TEXT, outcomes=mapped(TEXT), drifted=COUNT,
     unjudged=later(COUNT), unknown=mapped(TEXT), problems=listed(_PROBLEM), last_ok=MAYBE_COUNT,

@@ -12,8 +12,8 @@ from tunecheck.util.text import and_more, some
 
 from ..entries import Entry, entries
 from ..fleet_report import FleetReport, Note, Since, Split
-from ..judge.value_words import measured
 from ..own_command import own_command
+from ..value_words import measured
 from ..whole_causes import shown
 from . import entry_words as words
 from .brief import brief, briefs

@@ -11,7 +11,7 @@ from typing import Any
 from tunecheck.util.host_names import fold, natural
 
 from ..fleet_report import Before, Cause, FleetReport, HostRow, Since, Waived
-from ..judge.value_words import measured, value_text
+from ..value_words import measured, value_text
 
 __all__ = ["FOR_GOOD", "KINDS", "NOT_DRIFT", "OPEN", "SEVERITIES", "STATUSES", "UNJUDGED", "ago", "between", "change",
            "clock", "compared", "counted_as", "coverage", "days", "gaps", "groups", "heard", "in_words", "interval",

@@ -362,7 +362,7 @@ def test_what_runs_against_the_draft_is_said(box: Callable[[], trees.Machine], r
     for each in conflicts(declared_tokens(build(draft.name, draft.spec).spec), line or ()):
         expected.setdefault(each.declared, []).append(each.rival)
     assert bool(expected) == (running not in ("", "quiet", "iommu=pt")), "the lines reach it"
-    assert [said.partition(" of this profile: ")[0] for said in draft.contradictions] == [
+    assert [said.partition(" of this profile, and ")[0] for said in draft.contradictions] == [
         f"{' '.join(words)} on this box's command line contradict{'s' * (len(words) == 1)} {declared}"
         for declared, words in expected.items()]
     # What to do is the check's own instruction, which its fix begins with.

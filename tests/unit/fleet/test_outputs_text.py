@@ -14,11 +14,11 @@ from tests.unit.fleet.reports import DAY, WHEN, cause, example, fleet, head, hos
 from tunecheck.report.style import Style
 from tunecheck.util.host_names import fold
 from tunecheck_fleet.fleet_report import Since, Split, Wave
-from tunecheck_fleet.judge.value_words import measured
 from tunecheck_fleet.model import Change
 from tunecheck_fleet.outputs.rows import BlameRow, DriftRow, FleetRow, HistoryRow, list_text
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import ago, compared, gaps, interval, shown, shown_apart
+from tunecheck_fleet.value_words import measured
 
 NOW = WHEN + 2 * 3600
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -10,8 +10,8 @@ from tunecheck.facts.registry.flatten import flatten
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored
 from tunecheck_fleet.judge.like.began import said
-from tunecheck_fleet.judge.value_words import measured, value_text
 from tunecheck_fleet.outputs.text import shown
+from tunecheck_fleet.value_words import measured, value_text
 
 
 @pytest.mark.parametrize("box", ["many", "two"])

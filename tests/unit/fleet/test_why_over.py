@@ -53,7 +53,8 @@ _BESIDE = [*((check.id, "it", fact, "b") for check in CHECKS for fact in check.c
 @pytest.mark.parametrize(("check", "subject", "fact", "value"), _BESIDE)
 def test_whatever_else_the_check_looks_at_is_named(check: str, subject: str, fact: str, value: object,
                                                    respecified: bool) -> None:
-    values: dict[str, object] = {fact: value, **{each: "x" for each in JUDGED[check] if not {*each} & {*"*?[{"}}}
+    values: dict[str, object] = {
+        fact: value, **{each: "x" for each in JUDGED.get(check, ()) if not {*each} & {*"*?[{"}}}
     gone = (move("h", fact, "off", value, 8),)
     assert _why(check, subject, gone, values=values, respecified=respecified) == (
         f"{fact} is {'absent' if value is None else value} now")

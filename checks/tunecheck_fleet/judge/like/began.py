@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...fleet_report import Began, Since
-from ..value_words import measured, value_text
+from ...value_words import measured, value_text
 from ..votes import Vote
 
 __all__ = ["OWN", "began_text", "fewer_text", "said"]

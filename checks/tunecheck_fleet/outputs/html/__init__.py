@@ -24,8 +24,8 @@ from tunecheck.util.host_names import fold, natural
 
 from ...entries import Entry, entries, gpus_of, happened
 from ...fleet_report import Cause, FleetReport, HostRow
-from ...judge.value_words import measured
 from ...model import Problem
+from ...value_words import measured
 from .. import text as words
 from ..counts import drifted, kinds_of_hosts, unjudged, verdict_line, verdict_word
 from ..entry_words import approving, expected, fix, lead, needs, over, says, severity, silence, title
