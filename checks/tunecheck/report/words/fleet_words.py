@@ -51,7 +51,7 @@ FLEET_WORDS = {word: (f"a word of the fleet's report (tunecheck audit, drift, fl
             "to another group."),
     "GROWN": ("a cause that some hosts have longer, and that is new on others", ""),
     "KNOWN": ("a cause that is open since an earlier audit",
-              "It is drift until it is gone, approved, or waived."),
+              "What is wrong is drift until it is gone, approved, or waived. What could not be judged is none."),
     "RESOLVED": ("a cause that is gone since the audit before", ""),
     "ACKNOWLEDGED": ("somebody is at work on it (tunecheck acknowledge)", "It is drift as before, without an alert."),
     "APPROVED": ("it differs from the others, and somebody said that this is right (tunecheck approve)",
