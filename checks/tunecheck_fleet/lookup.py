@@ -71,8 +71,8 @@ def fact(store: Store, name: str, on: str | None = None, also: Iterable[str] = (
         return name
     if check(name):
         how = own_command("history --host {host} --fact {fact}", host=on or "HOST", fact=name)
-        raise UsageError(f"{name} is a check, and no fact of which values are kept; what it found, from when until when: "
-                         f"{how}", Misuse.NO_SUCH)
+        raise UsageError(f"{name} is a check, and no fact of which values are kept; what it found, and from when until "
+                         f"when: {how}", Misuse.NO_SUCH)
     where = f" of {on}" if on is not None else ""
     meant = _fact_meant(name, known) if len(known) > 1 or on is None else f"{on} {never_answered(store, on)}"
     raise UsageError(f"the history ({store.where}) has no fact {name!r}{where}; {meant}", Misuse.NO_SUCH)
