@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HOST", "NOTHING", "Answered", "Told"]
 
+_PARTS = Problem.__annotations__.keys()
 #: Stands for the name of the host in the plays that are kept with its problems (" -l gpu0412"): hosts share them so.
 HOST = "\x01"
 
@@ -74,6 +75,9 @@ class Told:
     def problem(self, host: str, stored: dict[str, Any]) -> Problem:
         """Out of its JSON, which is used up."""
         once = self._texts.setdefault
+        # What a later version tells of a problem besides is left out: after a step back the history is still read.
+        for name in stored.keys() - _PARTS:
+            del stored[name]
         # A store from before remedies had commands holds none.
         commands = tuple([self._command(tuple(each["argv"]), each["where"]) for each in stored.pop("commands", ())])
         for name in ("tags", "puts", "takes"):

@@ -192,3 +192,23 @@ def test_the_last_audit_before_the_upgrade_is_told_again_too(tmp_path: Path) -> 
         over = {cause.id for cause in found.causes if cause.state == "resolved" and cause.code}
         assert len(over) > 5 and over <= {cause.id for cause in then["causes"]}
         assert report(store, 1).causes, "what is not kept is told without its words"
+
+
+def test_what_a_later_version_told_of_a_problem_besides_is_left_out(tmp_path: Path) -> None:
+    """After a step back to an older version its history is still read, of then and of now."""
+    found = Problem("swap", "areas", "warn", "swap is in use", code="in-use", remedy="swapoff -a")
+    with Store(str(tmp_path / "fleet.db"), catalogue=1) as store:
+        for _ in range(2):
+            _audit(store, [Seen("h", "g", "ok", known={"gpu.count": 8}, tunecheck="0.1.0", document=b"{}",
+                                problems=(found,))])
+        before = [_said(report(store, audit)) for audit in (1, 2)]
+    with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
+        changed = connection.execute("UPDATE value SET json = replace(json, '\"check\":\"swap\"', "
+                                     "'\"a_later_part\":[1],\"check\":\"swap\"')").rowcount
+        connection.execute("UPDATE newest SET problems = replace(problems, '\"check\":', "
+                           "'\"a_later_part\":7,\"check\":')")
+        connection.commit()
+        assert changed
+        assert connection.execute("SELECT count(*) FROM newest WHERE problems LIKE '%a_later_part%'").fetchone() == (1,)
+    with Store(str(tmp_path / "fleet.db"), catalogue=1) as store:
+        assert [_said(report(store, audit)) for audit in (1, 2)] == before
