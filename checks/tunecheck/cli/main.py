@@ -170,18 +170,23 @@ def checks() -> None:
 @cli.command()
 @click.argument("name", metavar="CHECK|WORD", nargs=-1, shell_complete=completed.checks)
 @click.option("--markdown", is_flag=True, help="The page as it is written.")
-def explain(name: tuple[str, ...], markdown: bool) -> None:
+@click.option("--list", "every", is_flag=True, help="The words that have a page; `tunecheck checks` lists the checks.")
+def explain(name: tuple[str, ...], markdown: bool, every: bool) -> None:
     """Print what a check or a word of the field means and how to fix it.
 
     CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79", or the code of a finding in JSON. Several are explained
     one after the other."""
     from ..report.check_pages import asked_for, page, summary
 
-    if not name:
+    if every:
+        from ..report.style import style_for, wrap
         from ..report.words.terms import NAMES
 
-        raise UsageError(f"explain what? A check (`tunecheck checks` lists them), or a word: {', '.join(NAMES)}",
-                         Misuse.LEFT_OUT)
+        click.echo("\n".join(wrap(", ".join(sorted(NAMES, key=str.casefold)), style_for(sys.stdout).width)))
+        return
+    if not name:
+        raise UsageError("explain what? A check, which `tunecheck checks` lists, or a word of a report, such as PIX, "
+                         "ACS or \"Xid 79\"; `tunecheck explain --list` has all words", Misuse.LEFT_OUT)
 
     texts, verbs = [], {*cli.list_commands(click.get_current_context()), *FLEET_VERBS}
     for asked in asked_for(name):

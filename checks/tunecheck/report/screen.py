@@ -139,8 +139,12 @@ def _sorted_entries(case: Case, sorts: Sorts, style: Style, by_cause: bool) -> l
     grouped = {id(finding) for found in unread.values() for finding in found}
     wrong = [finding for finding in wrong if id(finding) not in grouped]
     together: dict[Remedy | int, list[Fold]] = {}
-    for number, row in enumerate(_by_cause(wrong) if by_cause else folded(wrong)):
-        together.setdefault(row.first.remedy or number, []).append(row)
+    rows = _by_cause(wrong) if by_cause else folded(wrong)
+    # One that is the play alone is the same fix as that play with the way by hand.
+    plays = {row.first.remedy for row in rows if row.first.remedy and row.first.remedy.by_play == row.first.remedy}
+    for number, row in enumerate(rows):
+        fix = row.first.remedy
+        together.setdefault((fix.by_play if fix.by_play in plays else fix) if fix else number, []).append(row)
     entries = [_entry(group, style) for group in together.values()]
     entries += [replace(_listed(found, f"{of_checks(found)} not known, {_WHY[absence]} (-v says what)", "", "", style,
                                 ()), reason=_WHY[absence])
@@ -217,17 +221,19 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     findings = tuple(finding for row in rows for finding in row.findings)
     checks = list(dict.fromkeys(row.first.id for row in rows))
     these = f"fix for these {len(rows)}" if len(rows) > 1 else "fix"
-    label = "fix for the first (-v has the others)" if {finding.remedy for finding in findings} - {first.remedy} \
-        else these
-    fix = first.remedy.text if first.remedy else ""
+    remedy = next((row.first.remedy for row in rows if row.first.remedy and row.first.remedy.by_hand), first.remedy)
+    others = {finding.remedy and finding.remedy.by_play for finding in findings} - {remedy and remedy.by_play} or {
+        finding.remedy for row in rows if row.first.remedy == remedy for finding in row.findings} - {remedy}
+    label = "fix for the first (-v has the others)" if others else these
+    fix = remedy.text if remedy else ""
     # The play is one line where the way by hand would not fit.
-    play = first.remedy.play_text if first.remedy else ""
-    by_hand = "; by hand: -v says how" if first.remedy and first.remedy.by_hand else ""
+    play = remedy.play_text if remedy else ""
+    by_hand = "; by hand: -v says how" if remedy and remedy.by_hand else ""
     briefly = f"{label}: {play}{by_hand}" if play else \
         f"{these}: in full with -v; why: tunecheck explain {first.id}" if len(checks) == 1 and fix else \
         f"{these}: tunecheck explain {first.id}" if len(checks) == 1 else f"{label}: {fix}"
     whole = f"{label}: {fix}" if fix else ""
-    commands = (*commands_of(first), f"tunecheck explain {first.id}")
+    commands = (*(each.shown for each in (remedy.commands if remedy else ())), f"tunecheck explain {first.id}")
     long = height(fix_lines(whole, style, commands), style.width) if fix and briefly != whole else 0
 
     def sentences(most: int) -> list[str]:

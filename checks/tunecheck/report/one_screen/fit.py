@@ -50,14 +50,15 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     does not fit is left out: first unknown entries, then warnings, the last first; then the fixes of what does not
     fail, and at last those of the last entries that fail. What is not known makes room for the fixes of what is wrong.
     Where there is room, what fails is said at greater length, then the worst of the others; but no fix of what does not
-    fail is shown while one of what fails is not. Which texts to add is left out where what comes first gets its fix by
-    that: -v says it as well."""
+    fail is shown while one of what fails is not. Which texts to add is left out where what comes first, and all that
+    fails, get their fixes by that: -v says it as well."""
     entries = _with_fixed(entries, style, room)
-    first = next((entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)), None)
+    wrong = [entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)]
+    grave = [entry for entry in wrong if entry is wrong[0] or entry.outcome == "fail"]
     lines, said = _fitted(entries, style, room)
-    if first is not None and _lacks_fix(first, said):
+    if any(_lacks_fix(entry, said) for entry in grave):
         others, then = _fitted(entries, style, room, texts_last=True)
-        if not _lacks_fix(first, then):
+        if not any(_lacks_fix(entry, then) for entry in grave):
             return others
     return lines
 

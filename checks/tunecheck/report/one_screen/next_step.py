@@ -63,8 +63,10 @@ def next_step(verb: str, case: Case, findings: Sequence[Finding], sorts: Sorts, 
         # Of all of them it need not be said which; nor do more names than these fit.
         checks = list(dict.fromkeys(finding.id for finding in fixed)) if len(fixed) < len(wrong) else []
         reboot += f": {some(checks, _NAMED)}" if checks else ""
-        explain = f"tunecheck explain {wrong[0].id}"
-        return Step(f"next: {explain}{reboot}", (explain,), wrong[:1],
+        # Of what is equally grave, that which somebody can mend.
+        lead = next((each for each in wrong if each.outcome == wrong[0].outcome and each.remedy), wrong[0])
+        explain = f"tunecheck explain {lead.id}"
+        return Step(f"next: {explain}{reboot}", (explain,), (lead,),
                     f"next: -v has the fix for this box, {explain} says why{reboot}")
     return _of_texts(verb, case, sorts) if imported and not others else NOTHING
 
