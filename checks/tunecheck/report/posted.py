@@ -20,10 +20,10 @@ __all__ = ["legend", "meanings", "posted_lines", "refused", "seen"]
 Drawn = Callable[[int, Mapping[tuple[int, int], str], int], list[str]]
 
 
-def posted_lines(case: Case, width: int, square: Drawn = square) -> list[str]:
+def posted_lines(case: Case, width: int, square: Drawn = square, short: bool = False) -> list[str]:
     """Return the lines of these tables: the matrix of nvidia-smi where the tree does not give it, and every table of
     `nvidia-smi topo -p2p`, each with its source; then NCCL's ring and the GPUs of `nvidia-smi -L`. ``square`` draws a
-    table."""
+    table; ``short``: what its words mean is left out where the tree tells the ways as well."""
     snapshot = case.snapshot
     posted, lines = snapshot.posted, list[str]()
     table = posted.table.value
@@ -31,7 +31,7 @@ def posted_lines(case: Case, width: int, square: Drawn = square) -> list[str]:
         lines += [f"{table.source}:", *square(len(table.labels), table.relations, width), ""]
         lines += [*(f"GPU{number} {bdf}" for number, bdf in enumerate(table.labels) if bdf)]
         lines += [""] if any(table.labels) else []
-        lines += [*legend(case, table.relations.values()), ""]
+        lines += [*legend(case, table.relations.values()), ""] if not short or in_place_of_tree(snapshot) else [""]
     for letter, words in posted.letters.items():
         count = len({a for a, _ in words})
         source = f"nvidia-smi topo -p2p{'' if letter == '?' else ' ' + letter}"

@@ -71,4 +71,4 @@ def short_square(count: int, words: Mapping[tuple[int, int], str], width: int) -
 def _posted(case: Case, width: int) -> list[str]:
     if not case.snapshot.posted.anything:
         return []
-    return [line for line in posted_lines(case, width, short_square) if line]
+    return [line for line in posted_lines(case, width, short_square, short=True) if line]

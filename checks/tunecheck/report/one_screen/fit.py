@@ -68,6 +68,7 @@ def _fitted(entries: Sequence[Entry], style: Style, room: int,
     """Return the lines, and how each entry is said in them. ``texts_last``: which texts to add is no more than other
     fixes of what is not known."""
     order = {id(entry): at for at, entry in enumerate(entries)}
+    worst = next((entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)), None)
     left, out = list(entries), list[Entry]()
     said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
 
@@ -85,7 +86,8 @@ def _fitted(entries: Sequence[Entry], style: Style, room: int,
         said.update({id(entry): entry.bare for entry in left if entry.outcome == "unknown"})
     for entry in sorted(reversed(left), key=lambda each: each.outcome == "fail"):
         if not entry.alone and height(lines(), style.width) > room:
-            said[id(entry)] = entry.bare
+            # A short fix of what comes first is worth its line wherever the screen ends.
+            said[id(entry)] = list(entry.brief) if entry is worst and entry.brief else entry.bare
     for entry in [entry for entry in out if entry.outcome == "warn"]:
         # Rather each warning in a line than an entry at greater length.
         said[id(entry)] = entry.bare
