@@ -75,7 +75,7 @@ MISTAKES: list[tuple[tuple[str, ...], Misuse | None, tuple[str, ...]]] = [
     (("fleet", "--webhook-secret", "file"), Misuse.DOES_NOT_BELONG, ("--webhook-secret", "--webhook URL")),
     (("audit", "-i", "localhost,", "--with-check-diff"), Misuse.NOT_THERE, ("site.yml",)),
     (("blame", "accelerator-count", "--host", "gpu1"), Misuse.NO_SUCH, ("is a check", "history --host gpu1 --fact ac")),
-    (("blame", "link-width", "--host", "gpu1"), Misuse.NO_SUCH, ("is a check", "drift --host gpu1")),
+    (("blame", "link-width", "--host", "gpu1"), Misuse.NO_SUCH, ("is a check", "history --host gpu1")),
     (("export", "--parquet", "/proc/nothing/out"), Misuse.UNWRITABLE, ("/proc/nothing",)),
     (("audt", "-i", "x"), Misuse.NO_SUCH, ("'audt'", "audit")),
     (("explain", "gpu.cuont"), Misuse.NO_SUCH, ("'gpu.cuont'",)),
