@@ -113,8 +113,9 @@ def _closer(gpus: int, near: Iterable[Pair], allowed: bool) -> Remedy:
         if not allowed:
             return Remedy.typed(keep + "the driver refuses peer access between groups (p2p-capability), so plan with "
                                 "copies through host memory there", shown=shown)
-        return Remedy.typed(keep + "set NCCL_P2P_LEVEL=SYS for the engine, and measure with it: `sudo env "
-                            "NCCL_P2P_LEVEL=SYS tunecheck allreduce`; more: `tunecheck explain allreduce-bus`", shown=shown)
+        return Remedy.typed(keep + "set NCCL_P2P_LEVEL=SYS for the engine, and measure with it: "
+                            "`sudo env NCCL_P2P_LEVEL=SYS tunecheck allreduce`; more: `tunecheck explain "
+                            "allreduce-bus`", shown=shown)
     return Remedy.typed("measure what the way through the CPU costs here: `sudo tunecheck preflight --full`; a switch, "
                         "or slots below one, brings the boards closer")
 
