@@ -32,7 +32,8 @@ _DEADLINES = {"timeout_seconds": 240, "confirm_seconds": 250}
 #: A kernel that QEMU emulates with several threads panics once in a while on its own.
 _EMULATORS_OWN = "Oops: int3"
 #: And on a busy machine it stands still: the timer of one emulated processor never comes again, mostly within seconds
-#: of the kernel's start. The box starts from the same copy once more then, at most so often.
+#: of the kernel's start; or the emulator itself crashes (SIGSEGV, seen in the first second of a boot). The box starts
+#: from the same copy once more then, at most so often.
 _STANDS_STILL, _MOST = "Possible timer handling issue on cpu=", 2
 _IS_LOADED = re.compile(r"^[0-9a-f]{64} .*(?:linux|vmlinuz|initrd)")
 
@@ -140,13 +141,14 @@ def returns(bench: Bench, name: str, point: Point) -> int:
 
 
 def _back(bench: Bench, once_more: bool) -> bool:
-    """Wait until the box is back. False, where ``once_more``: its emulated kernel stands still."""
+    """Wait until the box is back. False, where ``once_more``: its emulated kernel stands still, or QEMU has crashed."""
     still = False
 
     def ended() -> bool:
         nonlocal still
         line = bench.box.line()
-        still = once_more and not line and _STANDS_STILL in bench.box.console()
+        still = once_more and not line and (
+            _STANDS_STILL in bench.box.console() or bench.box.machine.state() is None)
         return still or (line != "" and "tunecheck.trial=" not in line)
 
     until(ended, lambda: f"the box is not back: {bench.box.console()[-1500:]}", seconds=SECONDS)

@@ -75,11 +75,12 @@ def test_a_column_that_fails_in_any_way_missed_its_promise(
 
 
 class _Stalls:
-    """A box whose emulated kernel stands still the first so many times that it starts from a copy."""
+    """A box whose emulated kernel stands still the first so many times that it starts from a copy, or whose emulator
+    crashes."""
 
-    def __init__(self, times: int) -> None:
-        self.starts, self._times = 0, times
-        self.machine = SimpleNamespace(folder=None)
+    def __init__(self, times: int, crashes: bool = False) -> None:
+        self.starts, self._times, self._crashes = 0, times, crashes
+        self.machine = SimpleNamespace(folder=None, state=lambda: None if crashes and not self.line() else "running")
 
     def back_to(self, name: str) -> None:
         self.starts += 1
@@ -88,15 +89,17 @@ class _Stalls:
         return "ro quiet" if self.starts > self._times else ""
 
     def console(self) -> str:
-        return "" if self.starts > self._times else "rcu: Possible timer handling issue on cpu=1 timer-softirq=4"
+        stands = self.starts <= self._times and not self._crashes
+        return "rcu: Possible timer handling issue on cpu=1 timer-softirq=4" if stands else ""
 
 
+@pytest.mark.parametrize("crashes", [False, True])
 @pytest.mark.parametrize(("times", "starts"), [(0, 1), (1, 2), (2, 3)])
 def test_a_box_whose_emulator_stands_still_starts_from_the_same_copy_again(
-    monkeypatch: pytest.MonkeyPatch, times: int, starts: int,
+    monkeypatch: pytest.MonkeyPatch, times: int, starts: int, crashes: bool,
 ) -> None:  # fmt: skip
     dropped: list[int] = []
-    box = _Stalls(times)
+    box = _Stalls(times, crashes)
     bench = Bench(box, cell=None)  # type: ignore[arg-type]
     monkeypatch.setattr(power_cuts.photo, "drop", lambda folder, name: dropped.append(box.starts))
     for name in ("may_log_in", "default"):
@@ -105,8 +108,9 @@ def test_a_box_whose_emulator_stands_still_starts_from_the_same_copy_again(
     assert (box.starts, dropped, bench.stood_still) == (starts, [starts], times)
 
 
-def test_a_box_that_stands_still_each_time_is_not_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(_Stalls(9), cell=None)  # type: ignore[arg-type]
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_box_that_stands_still_each_time_is_not_back(monkeypatch: pytest.MonkeyPatch, crashes: bool) -> None:
+    bench = Bench(_Stalls(9, crashes), cell=None)  # type: ignore[arg-type]
     monkeypatch.setattr(power_cuts, "SECONDS", 0.3)
     with pytest.raises(AssertionError, match="the box is not back"):
         power_cuts.returns(bench, "power-cut-staging-0", power_cuts.Point("Install tunecheck", 6))
