@@ -35,7 +35,7 @@ from tunecheck.rules import codes, judge
 from tunecheck.rules.context import Case
 from tunecheck.spec.frozen import Frozen
 
-__all__ = ["Base", "Change", "Outcomes", "deleted", "improved", "outcomes", "planted"]
+__all__ = ["Base", "Change", "Outcomes", "deleted", "improved", "outcomes", "planted", "snapshot_of"]
 
 Texts = dict[str, str]
 Outcomes = dict[tuple[str, str], str]
@@ -84,22 +84,28 @@ class Change:
     left: Base
 
 
+def snapshot_of(base: Base, folder: Path) -> Snapshot | None:
+    """What the evidence tells, its texts put into ``folder``. None where nothing is left that can be judged."""
+    spec = base.spec.spec if base.spec else None
+    if base.answers is not None:
+        return gather(base.answers.host(), spec, True)
+    for old in folder.iterdir():
+        old.unlink()
+    for name, text in base.texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    try:
+        host = load_import(str(folder))
+    except UsageError:
+        return None
+    return gather(host, spec, True)
+
+
 def outcomes(base: Base, folder: Path, verb: str = "preflight") -> Outcomes | None:
     """The worst outcome by (check, subject): an address, or the words of a subject without one, and "" for the whole
     check. None where nothing is left that can be judged."""
-    spec = base.spec.spec if base.spec else None
-    if base.answers is not None:
-        snapshot = gather(base.answers.host(), spec, True)
-    else:
-        for old in folder.iterdir():
-            old.unlink()
-        for name, text in base.texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        try:
-            host = load_import(str(folder))
-        except UsageError:
-            return None
-        snapshot = gather(host, spec, True)
+    snapshot = snapshot_of(base, folder)
+    if snapshot is None:
+        return None
     found: Outcomes = {(_LISTED, bdf): "" for bdf in snapshot.topology.bridges}
     found.update({(_PORT, gpu.bdf): gpu.path[0] for gpu in snapshot.topology.devices if len(gpu.path) > 1})
     for each in judge(Case(snapshot, base.spec), verb):

@@ -9,11 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.unit.imports.deletion_bases import own, real
-from tests.unit.imports.deletions import Base
+from tests.unit.imports.deletions import Base, snapshot_of
 
-from tunecheck.errors import UsageError
-from tunecheck.facts.snapshot import gather
-from tunecheck.host.imported.machine import load_import
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck_fleet.model import fault_of
@@ -24,17 +21,11 @@ _OF_TEXTS = ("kernel-log-complete",)
 
 def _found(base: Base, folder: Path) -> dict[tuple[str, str], set[str]] | None:
     """(check, subject) -> the faults that are found."""
-    folder.mkdir(exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
-    for name, text in base.texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    try:
-        host = load_import(str(folder))
-    except UsageError:
+    snapshot = snapshot_of(base, folder)
+    if snapshot is None:
         return None
     found: dict[tuple[str, str], set[str]] = {}
-    for each in judge(Case(gather(host, base.spec.spec if base.spec else None, True), base.spec), "preflight"):
+    for each in judge(Case(snapshot, base.spec), "preflight"):
         if each.outcome in ("fail", "warn") and each.id not in _OF_TEXTS:
             found.setdefault((each.id, each.subject), set()).add(fault_of(each.id, each.code))
     return found
@@ -48,10 +39,10 @@ def _bases() -> Iterator[Base]:
 def test_a_text_that_is_missing_makes_no_other_fault(tmp_path: Path) -> None:
     judged, other = 0, []
     for base in _bases():
-        whole = _found(base, tmp_path / "texts") or {}
+        whole = _found(base, tmp_path) or {}
         for name in base.texts:
             left = _found(replace(base, texts={each: text for each, text in base.texts.items() if each != name}),
-                          tmp_path / "texts")
+                          tmp_path)
             for key in whole.keys() & (left or {}).keys():
                 judged += 1
                 if left is not None and not whole[key] & left[key]:
