@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.lab.boots import EMULATORS_OWN
 from tests.lab.box import until
 
 from lab import photo
@@ -29,8 +30,6 @@ _BOOT = "a kernel starts"
 _COMMIT = "Make the proven boot the default"
 #: A cut behind the request to reboot lets the trial boot with nobody to prove it, until its deadline.
 _DEADLINES = {"timeout_seconds": 240, "confirm_seconds": 250}
-#: A kernel that QEMU emulates with several threads panics once in a while on its own.
-_EMULATORS_OWN = "Oops: int3"
 #: And on a busy machine it stands still: the timer of one emulated processor never comes again, mostly within seconds
 #: of the kernel's start; or the emulator itself crashes (SIGSEGV, seen in the first second of a boot). The box starts
 #: from the same copy once more then, at most so often.
@@ -197,8 +196,8 @@ def _take(bench: Bench) -> dict[str, Any] | None:
             return None
         if not bench.cell.trial and (refused := play.refused()):
             return refused
-        if _EMULATORS_OWN in play.new_console():
-            return {"again": _EMULATORS_OWN}
+        if EMULATORS_OWN in play.new_console():
+            return {"again": EMULATORS_OWN}
         raise MissedError(f"the play ended before {point}: {play.tail()}")
 
 
