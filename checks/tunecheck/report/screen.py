@@ -222,8 +222,7 @@ def _entry(rows: Sequence[Fold], style: Style) -> Entry:
     checks = list(dict.fromkeys(row.first.id for row in rows))
     these = f"fix for these {len(rows)}" if len(rows) > 1 else "fix"
     remedy = next((row.first.remedy for row in rows if row.first.remedy and row.first.remedy.by_hand), first.remedy)
-    others = {finding.remedy and finding.remedy.by_play for finding in findings} - {remedy and remedy.by_play} or {
-        finding.remedy for row in rows if row.first.remedy == remedy for finding in row.findings} - {remedy}
+    others = {finding.remedy for finding in findings} - {remedy, remedy and remedy.by_play}
     label = "fix for the first (-v has the others)" if others else these
     fix = remedy.text if remedy else ""
     # The play is one line where the way by hand would not fit.

@@ -53,8 +53,8 @@ def fit(entries: Sequence[Entry], style: Style, room: int) -> list[str]:
     fail is shown while one of what fails is not. Which texts to add is left out where what comes first, and all that
     fails, get their fixes by that: -v says it as well."""
     entries = _with_fixed(entries, style, room)
-    wrong = [entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)]
-    grave = [entry for entry in wrong if entry is wrong[0] or entry.outcome == "fail"]
+    worst = _worst(entries)
+    grave = [entry for entry in entries if entry is worst or (entry.outcome == "fail" and _has_fix(entry))]
     lines, said = _fitted(entries, style, room)
     if any(_lacks_fix(entry, said) for entry in grave):
         others, then = _fitted(entries, style, room, texts_last=True)
@@ -68,7 +68,7 @@ def _fitted(entries: Sequence[Entry], style: Style, room: int,
     """Return the lines, and how each entry is said in them. ``texts_last``: which texts to add is no more than other
     fixes of what is not known."""
     order = {id(entry): at for at, entry in enumerate(entries)}
-    worst = next((entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)), None)
+    worst = _worst(entries)
     left, out = list(entries), list[Entry]()
     said = {id(entry): entry.ways[0 if entry.outcome == "unknown" else 1] for entry in entries}
 
@@ -133,6 +133,11 @@ def _grow(group: Sequence[Entry], said: dict[int, list[str]], style: Style, spar
 def _lacks_fix(entry: Entry, said: Mapping[int, list[str]]) -> bool:
     """Whether an entry that has a fix is said without it."""
     return said[id(entry)] == entry.bare and _has_fix(entry)
+
+
+def _worst(entries: Sequence[Entry]) -> Entry | None:
+    """Return the first entry that says what is wrong and has a fix."""
+    return next((entry for entry in entries if entry.outcome != "unknown" and _has_fix(entry)), None)
 
 
 def _has_fix(entry: Entry) -> bool:
