@@ -129,10 +129,12 @@ def _causes(findings: Sequence[Entry], style: Style, verbose: bool, now: float, 
         where = words.plural(len({host for each in unread for host in each.lead.hosts}), "host")
         names = [*dict.fromkeys(each.lead.fact for each in unread)]
         of = f" ({words.plural(len(names), 'check')})" if len(names) != len(unread) else ""
-        said = (f"{kind(unread[0].lead)}  {words.plural(len(unread), 'cause')}{of} on {where} could not be judged: "
-                f"{some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)")
+        over = kind(unread[0].lead) == "resolved"
+        many = f"{words.plural(len(unread), 'cause')}{of} on {where}"
+        said = f"{many} that could not be judged" if over else f"{kind(unread[0].lead)}  {many} could not be judged"
+        said += f": {some(names, _NAMED if style.width else len(names), ', ')} (-v lists them)"
         told = [each for each in findings if each not in unread]
-        return [*_causes(told, style, verbose, now, tight), entry("UNKNOWN", [said], style)]
+        return [*_causes(told, style, verbose, now, tight), entry("RESOLVED" if over else "UNKNOWN", [said], style)]
     if tight and findings and kind(findings[0].lead) not in _NEWS:
         return briefs(findings, style, now)
     if tight:

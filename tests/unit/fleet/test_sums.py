@@ -36,12 +36,12 @@ def test_what_is_shown_and_what_is_left_out_add_up(over: int, blind: int, checks
     made = _report(over, blind, checks)
     summary = document(made)["summary"]["causes"]
     lines = terminal(made, Style(width), now=WHEN).splitlines()
-    shown = sum(line.startswith("RESOLVED") for line in lines)
+    several = [int(found[1]) for line in lines if (found := re.match(r"RESOLVED +(\d+) causes ", line))]
+    shown = sum(line.startswith("RESOLVED") for line in lines) - len(several)
     at = max(index for index, line in enumerate(lines) if line.startswith("RESOLVED"))
     left = re.fullmatch(r" +and (\d+) more \(-v shows all\)", lines[at + 1])
-    several = re.match(r"UNKNOWN +resolved +(\d+) causes", lines[at + 1])
-    more = int((left or several or ["", "0"])[1])
-    assert shown + more == summary["resolved"] == over + blind, "\n".join(lines)
+    more = int((left or ["", "0"])[1])
+    assert shown + sum(several) + more == summary["resolved"] == over + blind, "\n".join(lines)
     text = " ".join(" ".join(lines).split())
     if blind:
         found = re.search(
@@ -50,6 +50,15 @@ def test_what_is_shown_and_what_is_left_out_add_up(over: int, blind: int, checks
         names = found[3].split(", ")
         rest = re.fullmatch(r"and (\d+) more", names[-1])
         assert (len(names) - 1 + int(rest[1]) if rest else len(names)) == int(found[2] or found[1]) == checks
+
+
+@pytest.mark.parametrize("width", [0, 80, 200])
+def test_what_can_be_judged_again_is_not_called_unknown(width: int) -> None:
+    over = [cause(fact=f"check-{number}", authority="desired", outcome="unknown", severity="low", state="resolved",
+                  id=f"0000000{number}", hosts=("gpu001",)) for number in range(9)]
+    text = terminal(report(hosts=(row("gpu001"),), causes=over), Style(width), now=WHEN)
+    assert re.search(r"(?m)^RESOLVED 9 causes on 1 host that could not be judged: check-0, ", text), text
+    assert not re.search(r"(?m)^UNKNOWN ", text)
 
 
 @pytest.mark.parametrize("verbose", [False, True])
