@@ -125,11 +125,11 @@ def _measured(door: Host, snapshot: Snapshot, spec: Spec, kind: str, soak: float
               path: str | None, given: bool) -> Done:
     from ..gate import measured
     from ..gate.measure import measure
-    from .run_trial import admitting
+    from .run_trial import check_folder
 
     def admitted() -> None:
         if not given:
-            admitting(evidence)()
+            check_folder(evidence, given=False)
         if path is not None:
             measured.invalidate(path, _former(path))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..facts.pci.topology import Topology
     from ..trials.session import Trial
 
-__all__ = ["Unlisted", "admitting", "check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
+__all__ = ["Unlisted", "check_folder", "check_library", "numbers", "trial", "warn_all_gpus_used"]
 
 
 class Unlisted(StrEnum):
@@ -42,7 +42,7 @@ def numbers(text: str | None) -> list[int]:
 def check_folder(evidence: str, given: bool = True) -> None:
     """Refuse a folder that could not hold the bundle of a stall. UsageError says why. ``given``: the operator named the
     folder, so it is refused before the probing starts; one that nobody named only where nothing else speaks against
-    the trial (`admitting`)."""
+    the trial (`_admitting`)."""
     if not given and not os.access(evidence, os.W_OK | os.X_OK):
         raise UsageError(f"the bundle of a stall would lie in {Path(evidence).resolve()}, where nothing can be "
                          "written; name a folder: --evidence DIR", Misuse.UNWRITABLE)
@@ -54,7 +54,7 @@ def check_folder(evidence: str, given: bool = True) -> None:
                          Misuse.UNWRITABLE)
 
 
-def admitting(folder: str) -> Callable[[], None]:
+def _admitting(folder: str) -> Callable[[], None]:
     """Return the check of a ``folder`` that nobody named, for the moment before the first GPU is touched: where there
     is no GPU or no driver, that is said, and nothing of a folder."""
     return lambda: check_folder(folder, given=False)
@@ -125,7 +125,7 @@ def trial(verb: str, measure: Trial, spec_file: str | None, gpus: str | None = N
     door = LiveHost()
     try:
         measured = session.run(door, snapshot, measure, chosen, force, after_reset, evidence or ".",
-                               None if alone else Shown(line), None if evidence else admitting("."))
+                               None if alone else Shown(line), None if evidence else _admitting("."))
     except GpusInUseError as error:
         raise GpusInUseError(f"{error}, or run it all the same with --force") from None
     finally:

@@ -29,4 +29,5 @@ def stated_first(which: str, name: str) -> str:
     shipped = SHIPPED / f"{which}.yml"
     if not shipped.is_file():
         return f"state {name} in that file, then run: {pin_again(which)}"
-    return f"cp {shlex.quote(str(shipped))} . , state {name} in {which}.yml, then run: {pin_again(f'{which}.yml')}"
+    copy = f"{which}.yml"
+    return f"cp {shlex.quote(str(shipped))} {copy}; state {name} in {copy}; then run: {pin_again(copy)}"

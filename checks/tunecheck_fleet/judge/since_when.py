@@ -21,7 +21,7 @@ def is_standing(view: View, host: Host, problem: Problem, things: list[Thing]) -
 
 
 def came_with(view: View, host: Host, check: str, judges: list[str], things: list[Thing],
-               steps: Mapping[str, Move]) -> bool:
+              steps: Mapping[str, Move]) -> bool:
     """Whether it was first told in the audit in which a fact that the check looks at was another one than before.
     Nobody could tell before whether it was so; but the change is news, and a warning of what it does is no less."""
     seen = {move.since.seen for fact in (*judges, *looked_at(check, steps)) if (move := steps.get(fact)) is not None

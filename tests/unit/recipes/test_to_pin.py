@@ -28,7 +28,7 @@ def test_the_copy_that_it_says_can_be_made_and_pinned(name: str, tmp_path: Path,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = CliRunner().invoke(cli, ["recipe", "pin", name, "-o", "x.json"]).exception
-    copied = re.search(r": cp (\S+) \. , state image\.ref in (\S+), then run: (tunecheck recipe pin \S+)$", str(said))
+    copied = re.search(r": cp (\S+) (\S+); state image\.ref in \2; then run: (tunecheck recipe pin \S+)$", str(said))
     assert copied is not None, said
     text = Path(shlex.split(copied[1])[0]).read_text()
     Path(copied[2]).write_text(text)
