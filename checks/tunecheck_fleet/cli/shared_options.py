@@ -181,6 +181,7 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
         raise UsageError("--audit says which audit shows the findings: give their ids with it, or leave it out",
                          Misuse.DOES_NOT_BELONG)
     rest: dict[int, str] = {}
+    replaced: dict[int, tuple[Decision, ...]] = {}
     done: dict[int, int | None] = {}
     with opened(store_url) as store:
         if show:
@@ -194,9 +195,10 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
 
             now = shown_in(store, findings, audit_id)
             said = decide(store, now, what, findings, author=author or me(), owner=owner, link=link, note=note)
-            found = [decision for decision, _ in said]
-            rest = {decision.id: "; ".join(filter(None, (
-                rest_of(entry), not_approved(entry) if what == "approve" else ""))) for decision, entry in said}
+            found = [each.decision for each in said]
+            replaced = {each.decision.id: each.in_place_of for each in said}
+            rest = {each.decision.id: "; ".join(filter(None, (
+                rest_of(each.entry), not_approved(each.entry) if what == "approve" else ""))) for each in said}
         covered = by_decision(found, store.decided_names())
     if as_json:
         from tunecheck.report.plain import to_text
@@ -205,11 +207,12 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
 
         emit(to_text(with_coverage(list_document(what, found), [
             {"covers_also": list(dict.fromkeys(covered.get(each.id, ()))), "left_out": rest.get(each.id, ""),
+             "in_place_of": [earlier.id for earlier in replaced.get(each.id, ())],
              "over": each.id in done, "over_since": done.get(each.id)}
             for each in found])))
         return
-    emit("".join(f"{_decision(each, covered.get(each.id, ()), rest.get(each.id, ''), _over(each, done))}\n"
-                 for each in found)
+    emit("".join(_decision(each, covered.get(each.id, ()), rest.get(each.id, ""), _over(each, done),
+                           replaced.get(each.id, ())) + "\n" for each in found)
          or "nothing was approved or acknowledged\n")
 
 
@@ -220,18 +223,18 @@ def _over(decision: Decision, done: Mapping[int, int | None]) -> str:
     return f"over since #{since}" if since is not None else "over: nothing of it is open"
 
 
-def _decision(decision: Decision, covered: Sequence[str] = (), rest: str = "", over: str = "") -> str:
+def _decision(decision: Decision, covered: Sequence[str], rest: str, over: str, replaced: Sequence[Decision]) -> str:
     """``covered``: what it is said of besides the finding that was named; ``rest``: what of its entry it leaves
-    out; ``over``: that nothing of it is open."""
+    out; ``over``: that nothing of it is open; ``replaced``: what held of the same before."""
     from tunecheck.report.style import safe
 
-    from ..outputs.decision_words import also
+    from ..outputs.decision_words import also, in_place_of
     from ..outputs.text import clock
 
     verb = "approved" if decision.kind == "approve" else "acknowledged"
     parts = [f"{decision.id}: {decision.finding} {decision.title} {verb} by {decision.author} as of "
              f"#{decision.audit}, {clock(decision.created)}", f"owner {decision.owner}" if decision.owner else "",
              decision.link, decision.note,
-             also(covered), rest, over,
+             also(covered), in_place_of(replaced), rest, over,
              "taken back" if decision.ended is not None else ""]
     return safe("; ".join(part for part in parts if part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
     from ..fleet_report import FleetReport
     from ..store import Store
 
-__all__ = ["covers", "decide", "finding_of", "shown_in", "whole_id"]
+__all__ = ["Said", "covers", "decide", "finding_of", "shown_in", "whole_id"]
 
 #: So many characters of an id are enough, where they begin no other one.
 _SHORTEST = 4
+
+
+class Said(NamedTuple):
+    """A decision that was made. ``in_place_of``: acknowledgements of the same things, which held until now."""
+
+    decision: Decision
+    entry: Entry
+    in_place_of: tuple[Decision, ...] = ()
 
 
 def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -> FleetReport:
@@ -46,20 +54,25 @@ def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -
 
 
 def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowledge"], wanted: Sequence[str], *,
-           author: str, owner: str = "", link: str = "", note: str = "") -> list[tuple[Decision, Entry]]:
+           author: str, owner: str = "", link: str = "", note: str = "") -> list[Said]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
     written, where one of them is not there or cannot be approved."""
     from ..judge.rows import decided_as
 
     wanted_entries = [finding_of(report, name, store.decisions()) for name in wanted]
-    about = [covers(what, entry) for entry in wanted_entries]
+    about = [[(host, decided_as(cause)) for cause in covers(what, entry) for host in cause.hosts]
+             for entry in wanted_entries]
     for entry in wanted_entries:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
-    return [(store.decide(what, report.audit.id, entry.lead.id, f"{entry.lead.group.replace(' ', '')} {title(entry)}",
-                          [(host, decided_as(cause)) for cause in causes for host in cause.hosts],
-                          author=author, owner=owner, link=link, note=note), entry)
-            for entry, causes in zip(wanted_entries, about, strict=True)]
+    # Of two acknowledgements of one thing the later one holds.
+    held = {(row.host, row.name): row.decision for row in store.decided(report.audit.id)
+            if what == "acknowledge" == row.decision.kind}
+    return [Said(store.decide(what, report.audit.id, entry.lead.id,
+                              f"{entry.lead.group.replace(' ', '')} {title(entry)}", things,
+                              author=author, owner=owner, link=link, note=note),
+                 entry, tuple({held[thing].id: held[thing] for thing in things if thing in held}.values()))
+            for entry, things in zip(wanted_entries, about, strict=True)]
 
 
 def covers(what: Literal["approve", "acknowledge"], entry: Entry) -> list[Cause]:

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from tunecheck.util.text import some
 
 from ..entries import Entry
+from ..fleet_report import Decision
 from .entry_words import FEW, plural, title
 from .text import kind, titled
 
-__all__ = ["also", "besides", "not_approved", "rest_of"]
+__all__ = ["also", "besides", "in_place_of", "not_approved", "rest_of"]
 
 #: What a cause is by somebody's decision.
 _DECIDED = ("acknowledged", "approved", "waived")
@@ -28,6 +29,14 @@ def also(names: Iterable[str]) -> str:
     """"covers also gpu.count, gpu.serials"; "" of none."""
     found = ", ".join(dict.fromkeys(names))
     return f"covers also {found}" if found else ""
+
+
+def in_place_of(earlier: Iterable[Decision]) -> str:
+    """"in place of 3 (by ann, owner bob), which ...": whose acknowledgements are not looked at while this one holds;
+    "" of none."""
+    found = [f"{each.id} (by {each.author}{f', owner {each.owner}' if each.owner else ''})" for each in earlier]
+    again = "holds" if len(found) == 1 else "hold"
+    return f"in place of {some(found, FEW, ', ')}, which {again} again if this is taken back" if found else ""
 
 
 def rest_of(finding: Entry) -> str:

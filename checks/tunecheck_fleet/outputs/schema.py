@@ -117,7 +117,7 @@ _ROWS = {
     "Decision": object_(
         id=COUNT, kind={"enum": ["approve", "acknowledge"]}, audit=COUNT, finding=TEXT, title=TEXT, author=TEXT,
         owner=TEXT, link=TEXT, note=TEXT, created=_TIME, ended=_MAYBE_TIME, covers_also=later(listed(TEXT)),
-        left_out=later(TEXT), over=later(FLAG), over_since=later(MAYBE_COUNT)),
+        left_out=later(TEXT), in_place_of=later(listed(COUNT)), over=later(FLAG), over_since=later(MAYBE_COUNT)),
     "Volatile": object_(fact=TEXT, hosts=COUNT, distinct_share={"type": "number"}, change_rate={"type": "number"},
                         suspicious=FLAG, why=TEXT, sure=FLAG, heard=COUNT),
 }

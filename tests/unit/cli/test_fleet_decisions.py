@@ -197,3 +197,24 @@ def test_what_an_acknowledgement_covers_besides_is_named(fleet: Fleet) -> None:
     code, out, _ = fleet.run("acknowledge", entry["id"], "--author", "mk")
     assert code == 0 and "covers also" in one_line(out), out
     assert len(one_line(out).partition("covers also ")[2].split(", ")) >= 1
+
+
+def test_who_takes_over_what_another_one_acknowledged_is_told(fleet: Fleet) -> None:
+    """Two people at work on one thing have to learn of each other; a third hears of the one whose word holds."""
+    for gpus in (2, 1):
+        fleet.put(1, gpus=gpus)
+        fleet.audit()
+    [found, *_] = json.loads(fleet.run("fleet", "--json")[1])["entries"]
+    said = {}
+    for number, author in enumerate(("ann", "bob", "eve")):
+        code, said[author], _ = fleet.run("acknowledge", found["id"], "--author", author, "--owner", f"team{number}")
+        assert code == 0
+    assert "in place of" not in said["ann"]
+    assert "in place of 1 (by ann, owner team0), which holds again if this is taken back" in one_line(said["bob"])
+    assert "in place of 2 (by bob, owner team1)" in one_line(said["eve"]) and "by ann" not in said["eve"]
+    _, out, _ = fleet.run("acknowledge", found["id"], "--author", "joe", "--json")
+    assert [row["in_place_of"] for row in json.loads(out)["rows"]] == [[3]]
+    for number, holds in ((4, "eve"), (3, "bob"), (2, "ann")):
+        fleet.run("acknowledge", "--end", str(number))
+        causes = json.loads(fleet.run("fleet", "--json")[1])["causes"]
+        assert {each["acknowledged"]["author"] for each in causes if each["id"] == found["id"]} == {holds}

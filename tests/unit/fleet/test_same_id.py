@@ -53,12 +53,12 @@ def test_an_id_stays_while_the_finding_cannot_be_told(store: Store, found: Probl
         _night(store, told)
         for about in (None, "h0"):
             now = {each.id: each for each in _open(store, "h0", about)}[first.id]
-            said = (found.outcome, "") if told == (found,) else ("unknown", found.outcome)
-            assert (now.outcome, now.was) == said, (night, about)
+            shown = (found.outcome, "") if told == (found,) else ("unknown", found.outcome)
+            assert (now.outcome, now.was) == shown, (night, about)
         there = finding_of(shown_in(store, [first.id]), first.id)
         assert there.lead.hosts == ("h0",)
-    [(decision, _)] = decide(store, report(store), "acknowledge", [first.id], author="ann")
-    assert decision.finding == first.id and all(
+    [said] = decide(store, report(store), "acknowledge", [first.id], author="ann")
+    assert said.decision.finding == first.id and all(
         each.acknowledged for each in _open(store, "h0") if each.id == first.id)
     _night(store, ())
     assert [each.id for each in report(store).causes if each.state == "resolved" and each.outcome != "unknown"

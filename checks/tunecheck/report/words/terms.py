@@ -52,7 +52,8 @@ _TERMS: dict[str, tuple[str, str, str]] = {
             "Typical for boards in slots of the CPU. Peer-to-peer works only on CPUs that the driver knows; ACS "
             "redirect and a translating IOMMU decide about its speed.", "topo-relation"),
     "NODE": ("the way between two GPUs goes through several host bridges of one CPU (one NUMA node)",
-             "As PHB, with one more hop inside the CPU.", "topo-relation"),
+             "Typical for boards in slots of one CPU whose host bridges are apart. ACS redirect and a translating "
+             "IOMMU decide about its speed; it is a little slower than one host bridge (PHB).", "topo-relation"),
     "SYS": ("the way between two GPUs goes from one CPU socket (NUMA node) to another",
             "The slowest way over PCIe. Put the GPUs of one model below one socket where there is a choice.",
             "topo-relation"),
