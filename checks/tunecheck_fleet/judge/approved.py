@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .authority import JUDGED, judged
-from .view import Host
+from .view_rows import Host
 
 if TYPE_CHECKING:
     from ..store import Store

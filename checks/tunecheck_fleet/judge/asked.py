@@ -17,7 +17,8 @@ from tunecheck.rules.index import CHECKS
 
 from ..fleet_report import Since
 from .rows import Row
-from .view import FixSpan, Move, View
+from .view import View
+from .view_rows import FixSpan, Move
 
 __all__ = ["CHECKING", "MISSES", "asked", "may_be_asked", "may_be_fixed", "took_back"]
 

@@ -11,7 +11,7 @@ from ..events.folds import FOLDS, LOST
 from ..fleet_report import Decision
 from ..model import AuditHead
 from .rows import Row, named_as, names_as
-from .view import Carried
+from .view_rows import Carried
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -14,7 +14,8 @@ from ..fleet_report import Before, Cause, LastHeard, Since, Wave, group_text
 from ..own_command import own_command
 from .naming.names import named
 from .rows import NOT_NOW, OVER, RANK, VALUES, Row, age, later, plain, widest
-from .view import Wording, canon
+from .view import canon
+from .view_rows import Wording
 
 __all__ = ["causes"]
 

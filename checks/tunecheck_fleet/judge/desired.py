@@ -17,8 +17,9 @@ from .moves import Net
 from .not_judged import is_good, meaning
 from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
 from .since_when import came_with, is_standing, open_before, read_since, state, things_as_before
-from .view import Host, Move, Resolved, View
+from .view import View
 from .view_parts import told_as
+from .view_rows import Host, Move, Resolved
 from .why_over import by_specification, why_over, without_its_gpu
 
 __all__ = ["desired", "same_of"]

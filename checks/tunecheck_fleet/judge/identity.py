@@ -19,7 +19,8 @@ from ..own_command import own_command
 from ..scope import files_of, of_carried
 from .exchanged import exchanged
 from .rows import RANK, Row, widest
-from .view import Kept, View, canon
+from .view import View, canon
+from .view_rows import Kept
 
 __all__ = ["ask_no_more", "identity", "replaced"]
 

@@ -28,7 +28,7 @@ from .said.waivers import may_be_waived
 from .shared.before import shared_before
 from .shared.values import each_of, kept_of
 from .silent import without_left
-from .view import Host, Kept, Meta, Outlier, Tally, View, canon
+from .view import View, canon
 from .view_parts import (
     ENOUGH,
     OPEN,
@@ -50,6 +50,7 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
+from .view_rows import Host, Kept, Meta, Outlier, Tally
 
 if TYPE_CHECKING:
     from ..store import Store

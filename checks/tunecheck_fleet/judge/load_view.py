@@ -22,7 +22,7 @@ from .said.decisions import said_of
 from .shared.before import shared_before
 from .shared.values import each_of, kept_of
 from .silent import without_left
-from .view import Kept, Move, Outlier, Tally, View, canon
+from .view import View, canon
 from .view_parts import (
     ENOUGH,
     OPEN,
@@ -44,6 +44,7 @@ from .view_parts import (
     problems_of,
     resolved_of,
 )
+from .view_rows import Kept, Move, Outlier, Tally
 
 if TYPE_CHECKING:
     from ..store import Store

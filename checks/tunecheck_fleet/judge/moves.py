@@ -10,7 +10,8 @@ from dataclasses import replace
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Since
-from .view import Move, View, canon
+from .view import View, canon
+from .view_rows import Move
 
 __all__ = ["LEAST", "Net", "net", "rollouts"]
 

@@ -13,7 +13,8 @@ from ..fleet_report import Since
 from .authority import judged
 from .moves import Net
 from .rows import Row
-from .view import Move, View, canon
+from .view import View, canon
+from .view_rows import Move
 from .votes import Vote
 
 __all__ = ["previous"]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ..model import AuditHead
 from ..store.rows import CensusRow, Outlier
 from .options import SPLIT, JudgeOptions
-from .view import Host, canon
+from .view import canon
+from .view_rows import Host
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -10,7 +10,8 @@ from ..events.gpu_moves import COUNTED, grew
 from ..model import Problem, Thing
 from .authority import looked_at
 from .rows import widest
-from .view import Host, Move, View
+from .view import View
+from .view_rows import Host, Move
 
 __all__ = ["came_with", "is_standing", "open_before", "read_since", "state", "things_as_before"]
 

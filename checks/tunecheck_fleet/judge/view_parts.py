@@ -20,7 +20,7 @@ from .asked import CHECKING, MISSES, may_be_asked, may_be_fixed
 from .authority import HAPPENING
 from .options import JudgeOptions
 from .rows import cannot_be_told
-from .view import Event, FixSpan, Host, Meta, Move, Resolved
+from .view_rows import Event, FixSpan, Host, Meta, Move, Resolved
 
 if TYPE_CHECKING:
     from ..store import Store

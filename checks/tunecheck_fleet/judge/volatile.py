@@ -10,7 +10,8 @@ from typing import Any
 from tunecheck.util.at_first_use import dataclass
 
 from ..fleet_report import Note
-from .view import Move, View, canon
+from .view import View, canon
+from .view_rows import Move
 
 __all__ = ["VolatileFact", "volatile_facts"]
 

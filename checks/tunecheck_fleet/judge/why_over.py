@@ -10,7 +10,8 @@ from ..model import Problem
 from .asked import CHECKING, took_back
 from .authority import HAPPENING, looked_at
 from .rows import OVER
-from .view import Host, Move, View
+from .view import View
+from .view_rows import Host, Move
 
 __all__ = ["by_specification", "why_over", "without_its_gpu"]
 

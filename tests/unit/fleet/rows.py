@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tunecheck_fleet.fleet_report import Since
-from tunecheck_fleet.judge.view import Host, Move, Outlier, Tally, View, canon
+from tunecheck_fleet.judge.view import View, canon
+from tunecheck_fleet.judge.view_rows import Host, Move, Outlier, Tally
 from tunecheck_fleet.model import AuditHead
 
 __all__ = ["head", "move", "since", "view"]

@@ -14,7 +14,8 @@ from tunecheck.rules.index import BY_ID, CHECKS
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge
-from tunecheck_fleet.judge.view import FixSpan, Meta, View
+from tunecheck_fleet.judge.view import View
+from tunecheck_fleet.judge.view_rows import FixSpan, Meta
 from tunecheck_fleet.outputs.terminal import terminal
 
 _BACK = "to put it back"

@@ -7,7 +7,7 @@ from tests.unit.fleet.rows import head, move, view
 
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
-from tunecheck_fleet.judge.view import Move
+from tunecheck_fleet.judge.view_rows import Move
 
 _FACTS = [f"gpu.x{number}" for number in range(40)]
 

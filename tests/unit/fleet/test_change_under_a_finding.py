@@ -16,7 +16,8 @@ from tests.unit.fleet.store.stores import Clock
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge, report
-from tunecheck_fleet.judge.view import Host, Meta, Resolved, View
+from tunecheck_fleet.judge.view import View
+from tunecheck_fleet.judge.view_rows import Host, Meta, Resolved
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import Store, open_store
 from tunecheck_fleet.whole_causes import each_cause

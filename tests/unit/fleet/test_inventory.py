@@ -10,7 +10,7 @@ from tunecheck.report.style import Style
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge.options import JudgeOptions
 from tunecheck_fleet.judge.verdict import judge
-from tunecheck_fleet.judge.view import Host
+from tunecheck_fleet.judge.view_rows import Host
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal

@@ -17,7 +17,8 @@ from tunecheck_fleet.fleet_report import Cause, FleetReport, Note
 from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge
 from tunecheck_fleet.judge.authority import JUDGED
-from tunecheck_fleet.judge.view import Claim, Event, Host, Kept, Meta, Resolved, Tally, View
+from tunecheck_fleet.judge.view import Claim, View
+from tunecheck_fleet.judge.view_rows import Event, Host, Kept, Meta, Resolved, Tally
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.outputs.text import compared

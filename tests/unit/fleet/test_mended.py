@@ -19,7 +19,8 @@ from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import Cause, FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge, report
-from tunecheck_fleet.judge.view import Meta, View
+from tunecheck_fleet.judge.view import View
+from tunecheck_fleet.judge.view_rows import Meta
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.next_step import next_step

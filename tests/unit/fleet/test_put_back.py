@@ -17,7 +17,8 @@ from tests.unit.fleet.store.stores import Clock
 from tunecheck.report.style import Style
 from tunecheck_fleet.fleet_report import Cause, Decision, FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge, report
-from tunecheck_fleet.judge.view import Meta, View
+from tunecheck_fleet.judge.view import View
+from tunecheck_fleet.judge.view_rows import Meta
 from tunecheck_fleet.model import Seen
 from tunecheck_fleet.outputs.html import html
 from tunecheck_fleet.outputs.terminal import terminal

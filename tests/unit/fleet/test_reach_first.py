@@ -12,7 +12,8 @@ from tests.unit.fleet.rows import view
 from tunecheck.report.style import Style
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge
-from tunecheck_fleet.judge.view import Claim, Host
+from tunecheck_fleet.judge.view import Claim
+from tunecheck_fleet.judge.view_rows import Host
 from tunecheck_fleet.outputs.terminal import terminal
 
 SILENT = ("unreachable", "refused", "timeout", "missing", "garbled")

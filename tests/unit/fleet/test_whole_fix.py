@@ -23,7 +23,7 @@ from tunecheck_fleet.entries import Entry, entries
 from tunecheck_fleet.fixes import Fix, Step, fixes_of, said, together
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, judge
-from tunecheck_fleet.judge.view import Host
+from tunecheck_fleet.judge.view_rows import Host
 from tunecheck_fleet.model import Problem
 from tunecheck_fleet.outputs.fix_words import placed
 from tunecheck_fleet.outputs.html import html

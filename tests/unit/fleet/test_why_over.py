@@ -12,7 +12,7 @@ from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.events.gpu_moves import COUNTED
 from tunecheck_fleet.judge import JudgeOptions, judge, report
 from tunecheck_fleet.judge.authority import HAPPENING, JUDGED, judged
-from tunecheck_fleet.judge.view import Host, Move, Resolved
+from tunecheck_fleet.judge.view_rows import Host, Move, Resolved
 from tunecheck_fleet.model import Problem, Seen
 from tunecheck_fleet.store import open_store
 

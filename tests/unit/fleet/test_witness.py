@@ -18,7 +18,8 @@ from tunecheck_fleet import check_diff
 from tunecheck_fleet.check_diff_tasks import roles_by_tag
 from tunecheck_fleet.fleet_report import Cause, FleetReport, HostRow
 from tunecheck_fleet.judge.roles import roles
-from tunecheck_fleet.judge.view import Host, View
+from tunecheck_fleet.judge.view import View
+from tunecheck_fleet.judge.view_rows import Host
 from tunecheck_fleet.model import AuditHead, Claim, Problem
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,8 @@ from ...fleet_report import Began, Note, Since
 from ..moves import Net
 from ..options import SPLIT, JudgeOptions
 from ..rows import Row
-from ..view import Differing, Host, Move, Outlier, View, canon
+from ..view import Differing, View, canon
+from ..view_rows import Host, Move, Outlier
 from ..votes import Key, Vote, votes
 from .began import OWN, began_text, fewer_text
 from .over import over

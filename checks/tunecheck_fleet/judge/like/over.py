@@ -13,7 +13,8 @@ from ...scope import without_limit
 from ..moves import Net
 from ..options import SPLIT
 from ..rows import Row
-from ..view import Differing, Host, View, canon
+from ..view import Differing, View, canon
+from ..view_rows import Host
 from ..votes import Key, Vote
 from .began import said
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..rows import Row, age, digest, widest
-from ..view import Wording
+from ..view_rows import Wording
 
 __all__ = ["named"]
 

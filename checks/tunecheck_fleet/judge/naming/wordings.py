@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...model import Problem, fault_of
 from ..desired import same_of
 from ..rows import name_of
-from ..view import Host, Resolved, Wording
+from ..view_rows import Host, Resolved, Wording
 
 if TYPE_CHECKING:
     from ...store import Store

@@ -15,7 +15,8 @@ from ...store.rows import Waiver
 from ..authority import checks_of
 from ..causes import causes
 from ..rows import VALUES, Row
-from ..view import Host, View, canon
+from ..view import View, canon
+from ..view_rows import Host
 
 __all__ = ["judged_by", "matches", "may_be_waived", "waive"]
 

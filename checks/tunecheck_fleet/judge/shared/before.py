@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ...fleet_report import Since
 from ...lookup import KEY
 from ...model import AuditHead
-from ..view import Host, Kept, Meta, Move, canon
+from ..view import canon
 from ..view_parts import host_of
+from ..view_rows import Host, Kept, Meta, Move
 from .values import each_of, kept_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...fleet_report import Since
-from ..view import Host, Kept, canon
+from ..view import canon
+from ..view_rows import Host, Kept
 
 __all__ = ["each_of", "kept_of"]
 
