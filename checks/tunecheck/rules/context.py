@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from ..facts.snapshot import HostFacts, Snapshot
 from ..model.command import Command, host, run
@@ -16,6 +17,8 @@ from ..spec.frozen import Frozen, Spec
 from ..util.at_first_use import dataclass
 
 __all__ = ["Case"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,18 @@ class Case:
     def spec(self) -> Spec:
         """The desired state. Where there is no spec, it is one that asks for nothing."""
         return self.frozen.spec if self.frozen else Spec()
+
+    @cached_property
+    def _seen(self) -> dict[Callable[[Case], Any], Any]:
+        return {}
+
+    def once(self, look: Callable[[Case], _T]) -> _T:
+        """Return what ``look`` says of this case. It looks once: a case does not change, and many checks, and every
+        port of a box, ask the same."""
+        if look not in self._seen:
+            self._seen[look] = look(self)
+        seen: _T = self._seen[look]
+        return seen
 
     @property
     def host(self) -> HostFacts:

@@ -77,7 +77,13 @@ class Peers:
 
     def over(self, pairs: Iterable[Pair]) -> Access:
         """Return what is known of several pairs: the most that one of them has."""
-        return min((self.of(a, b) for a, b in pairs), default=Access.EXPECTED)
+        least = None
+        for a, b in pairs:
+            found = self.of(a, b)
+            if found is Access.ALLOWED:     # nothing is less
+                return found
+            least = found if least is None else min(least, found)
+        return Access.EXPECTED if least is None else least
 
     @cached_property
     def whole(self) -> Access:
@@ -183,6 +189,10 @@ class Peers:
 
 def peers(case: Case) -> Peers:
     """Return the peer access of a box."""
+    return case.once(_peers)
+
+
+def _peers(case: Case) -> Peers:
     status, number = case.snapshot.p2p.value, {
         device.bdf: index for index, device in enumerate(case.snapshot.topology.devices)}
     told: dict[frozenset[int], set[str]] = {}
