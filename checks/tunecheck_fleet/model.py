@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from tunecheck.model.command import Command
@@ -85,6 +85,17 @@ def subject_key(subject: str) -> str:
     return f"GPU {numbered[1]}" if numbered else subject
 
 
+@lru_cache(maxsize=4096)
+def _parts(subjects: str) -> tuple[str, ...]:
+    """Most hosts of a fleet have the same addresses, and each finding is asked for its subjects several times."""
+    return tuple(dict.fromkeys(subjects.split(", ")))
+
+
+@lru_cache(maxsize=4096)
+def _keys(subjects: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(subject_key, _parts(subjects))))
+
+
 @dataclass(frozen=True)
 class Problem:
     """A finding of a rule on a box that is neither pass nor skip: as in tunecheck/report/1. ``code`` is empty where it
@@ -113,12 +124,12 @@ class Problem:
     def subjects(self) -> tuple[str, ...]:
         """What it is about, one by one: a finding on "GPU0 0000:01:00.0, GPU1 0000:02:00.0" is one on each, and since
         when is a matter of each."""
-        return tuple(dict.fromkeys(self.subject.split(", ")))
+        return _parts(self.subject)
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Its subjects, a GPU by its address alone: see subject_key."""
-        return tuple(dict.fromkeys(map(subject_key, self.subjects)))
+        return _keys(self.subject)
 
     @property
     def found(self) -> str:

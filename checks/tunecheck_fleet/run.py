@@ -203,7 +203,7 @@ def _with_absent(store: Store, source: Source, gone: Collection[str]) -> tuple[S
     last = next((head for head in reversed(carried) if head.scope == source.scope), None)
     before: dict[str, str] = {}
     if last is not None:
-        before = {state.host: state.group for state in store.hosts(last.id)} | dict(store.pending(last.id))
+        before = {state.host: state.group for state in store.hosts(last.id, bare=True)} | dict(store.pending(last.id))
     for host in sorted(gone):
         if host in source.folder.files:
             raise UsageError(f"--gone {host}: its file is there ({source.folder.files[host][1]}); take the file away, "
