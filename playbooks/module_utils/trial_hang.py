@@ -3,8 +3,9 @@ as the box's ordinary boot.
 
 Kernel parameters turn a lockup, and a task that is stuck for kernel.hung_task_timeout_secs, into a panic, which panic=
 turns into a reboot (kernel/watchdog.c softlockup_panic_setup(), hardlockup_panic_setup(); fs/proc/proc_sysctl.c
-sysctl_aliases for hung_task_panic; booted on 6.12). Debian's and Ubuntu's initramfs take panic= for their own emergency
-shell too; dracut needs rd.shell=0 rd.emergency=reboot (dracut.cmdline(7)). A kernel that does not even run its lockup
+sysctl_aliases for hung_task_panic; booted on 6.12). Debian's and Ubuntu's initramfs take panic= for their own
+emergency shell too. dracut needs rd.shell=0 rd.emergency=reboot, and rd.timeout=: without it a root disk that does not
+appear is waited for without end (dracut.cmdline(7); seen in the lab). A kernel that does not even run its lockup
 detectors is left to the hardware watchdog, which systemd opens as process 1 (systemd.watchdog_sec=,
 kernel-command-line(7) of systemd 252; a systemd that does not know it ignores it)."""
 
@@ -30,6 +31,8 @@ _DRACUT = "/usr/bin/dracut"
 WATCHDOG_SECONDS = 60
 _WATCHDOG = "systemd.watchdog_sec="
 _BUSCTL_SECONDS = 20
+#: After dracut's own tries, rd.retry=, which are 180 s by default.
+_DRACUT_DISK_SECONDS = 300
 
 
 class Stays(Enum):
@@ -82,7 +85,7 @@ def tokens(line, trial_id, confirm_seconds, panic_seconds):
     if watchdog()["code"] == "usable":
         ends.append(_WATCHDOG + "%d" % WATCHDOG_SECONDS)
     if os.path.exists(_DRACUT):
-        ends += ["rd.shell=0", "rd.emergency=reboot"]
+        ends += ["rd.shell=0", "rd.emergency=reboot", "rd.timeout=%d" % _DRACUT_DISK_SECONDS]
     return [cmdline.trial_token(trial_id), cmdline.confirm_token(confirm_seconds), cmdline.panic_token(panic_seconds),
             *(token for token in ends if token.partition("=")[0] not in theirs)]
 

@@ -236,7 +236,7 @@ def test_the_trials_own_parameters(sysfs: Callable[..., None], tmp_path: Path) -
     sysfs(identity="iTCO_wdt", state="inactive")
     (tmp_path / "dracut").touch()
     tokens = trial_hang.tokens([*BASE, "nmi_watchdog=0"], "abc", 1200, 30)
-    assert tokens[-3:] == ["systemd.watchdog_sec=60", "rd.shell=0", "rd.emergency=reboot"]
+    assert tokens[-4:] == ["systemd.watchdog_sec=60", "rd.shell=0", "rd.emergency=reboot", "rd.timeout=300"]
     assert not any(token.startswith("nmi_watchdog") for token in tokens), "what the operator set stays"
     assert cmdline.without_trial([*BASE, *tokens]) == BASE, "a fleet sees no drift in a trial boot"
 

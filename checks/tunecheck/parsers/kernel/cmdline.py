@@ -26,7 +26,8 @@ INITRD_KEY = "tunecheck.initramfs"
 KEXEC_KEY = "tunecheck.kexec"
 #: Parameters that a trial entry has behind its mark (playbooks/module_utils/trial_hang.py).
 _TRIAL_ONLY = frozenset({CONFIRM_KEY, KEXEC_KEY, "panic", "softlockup_panic", "hung_task_panic", "nmi_watchdog",
-                         "systemd.crash_reboot", "systemd.watchdog_sec", "rd.shell", "rd.emergency"})
+                         "systemd.crash_reboot", "systemd.watchdog_sec", "rd.shell", "rd.emergency",
+                         "rd.timeout"})
 
 
 def tokenize(line: str) -> list[str]:
