@@ -79,7 +79,8 @@ def tables(document: Document) -> str:
     if stood := [f"- `{name}`, {COLUMNS[column].what}: {found['stood_still']}" for name in names
                  for column, found in document["cells"][name].items() if found.get("stood_still")]:
         parts += ["So often an emulated kernel stood still behind a power cut, as the timer of an emulated processor "
-                  "never came again, and the box was started from the same copy once more:", "\n".join(stood)]
+                  "never came again, or crashed by the emulator's own fault; the box was started from the same copy, "
+                  "or the play behind the cuts was run, once more:", "\n".join(stood)]
     if failed := missed(document):
         parts += ["Missed:", "\n".join(f"- `{name}`, {COLUMNS[column].what}: {' '.join(text.split())[:300]}"
                                        for name, column, text in failed)]

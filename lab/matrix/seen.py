@@ -65,7 +65,8 @@ class Bench:
     """A cell's box, and what is known of it. ``first``: its boot files before the first play; ``settled``: those of the
     configuration that it has now, without what a trial leaves that nobody took away. ``proven``: the configurations
     that a boot has proven. ``before_cuts``: what the default entry booted before the play whose cuts are kept as
-    photos, "" where there is none. ``stood_still``: how often the emulator stood still behind a cut of this column."""
+    photos, "" where there is none. ``stood_still``: how often the emulator stood still, or crashed, behind
+    a cut of this column."""
 
     box: Box
     cell: Cell

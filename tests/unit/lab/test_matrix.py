@@ -9,6 +9,7 @@ import pytest
 from lab.bench.matrix import _with_needs
 from lab.matrix import columns, page, power_cuts
 from lab.matrix.seen import Bench, MissedError, configuration, sentence
+from tests.lab.boots import EMULATORS_OWN
 
 GOOD = {"outcome": "returned", "seconds": 210, "missed": "", "at": "2026-11-27T08:00:00Z"}
 
@@ -106,6 +107,57 @@ def test_a_box_whose_emulator_stands_still_starts_from_the_same_copy_again(
         monkeypatch.setattr(bench, name, lambda: "")
     power_cuts.returns(bench, "power-cut-staging-0", power_cuts.Point("Install tunecheck", 6))
     assert (box.starts, dropped, bench.stood_still) == (starts, [starts], times)
+
+
+class _Plays:
+    """Plays of which the first ones end badly, each with what the console shows meanwhile."""
+
+    def __init__(self, *consoles: str) -> None:
+        self.left, self.begun = list(consoles), 0
+
+    def __call__(self, bench: Bench, argv: tuple[str, ...]) -> _Plays:
+        self.begun += 1
+        self.shown = SimpleNamespace(text=lambda: "changed=0 ")
+        return self
+
+    def __enter__(self) -> _Plays:
+        self._console = self.left.pop(0) if self.left else ""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def end(self) -> int:
+        return 2 if self._console else 0
+
+    def new_console(self) -> str:
+        return self._console
+
+    def tail(self) -> str:
+        return "trial boot failed"
+
+    def receipt(self) -> str:
+        return "committed"
+
+
+@pytest.mark.parametrize(("consoles", "begun"), [
+    ((), 2), ((EMULATORS_OWN,), 3), ((EMULATORS_OWN, EMULATORS_OWN), 4), (("Kernel panic - not syncing",), None),
+    ((EMULATORS_OWN,) * 3, None)])
+def test_a_play_whose_trial_the_emulator_ended_is_run_once_more(
+    monkeypatch: pytest.MonkeyPatch, consoles: tuple[str, ...], begun: int | None,
+) -> None:  # fmt: skip
+    """Nothing else that ends a trial is forgiven."""
+    plays = _Plays(*consoles)
+    bench = Bench(_Box("ro lab.matrix=power-cut"), cell=None)  # type: ignore[arg-type]
+    monkeypatch.setattr(power_cuts, "Play", plays)
+    for name in ("ask_for", "all"):
+        monkeypatch.setattr(bench, name, lambda *_: "")
+    if begun is None:
+        with pytest.raises(MissedError, match="trial boot failed"):
+            power_cuts.goes_on(bench)
+        return
+    power_cuts.goes_on(bench)
+    assert (plays.begun, bench.stood_still) == (begun, len(consoles))
 
 
 @pytest.mark.parametrize("crashes", [False, True])
