@@ -92,9 +92,10 @@ def _cause(pile: list[Row], name: str) -> Cause:
         subject=first.subject if len({row.subject for row in told}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, was=first.was, code=first.code, absence=first.absence, source=first.source,
-        standing=first.standing, id=name,
-        approved=first.approved,
+        outcome=first.outcome, was=first.was,
+        # Of a fault that the hosts tell with several causes, none is that of all.
+        code=first.code if len({row.code for row in told}) == 1 else first.fault,
+        absence=first.absence, source=first.source, standing=first.standing, id=name, approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),

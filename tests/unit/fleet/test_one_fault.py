@@ -4,6 +4,7 @@ the same: since when it is so, its id, whether it stands, and what was said of i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -93,6 +94,41 @@ def test_hosts_that_tell_it_each_in_its_way_have_one_entry_and_their_own_fix(sto
     assert cause.hosts == ("a", "b")
     assert {(each.hosts, each.steps[0].remedy) for each in cause.fixes} == {
         (("a",), f"what mends {first}"), (("b",), f"what mends {second}")}
+
+
+@pytest.mark.parametrize("others", [1, 3])
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+def test_they_have_one_entry_whatever_each_of_them_observes(store: Store, check: str, first: str, second: str,
+                                                            others: int) -> None:
+    """Many hosts that observe a number each are one cause, with those that tell it in the other way; and it stays that
+    one when these tell it in the same way."""
+    names = [f"h{number:02}" for number in range(12)]
+    _night(store, **dict.fromkeys(names, ()))
+    ids = set()
+    for number, code in enumerate((second, first, second)):
+        told = {name: (replace(_found(check, code if place < others else first)[0], observed=f"0-{100 + place}"),)
+                for place, name in enumerate(names)}
+        _night(store, **told)
+        cause = _cause(store, names[0])
+        assert len(cause.hosts) == len(names)
+        assert cause.code == (first if code == first else fault_of(check, first)), "none of the two is so of all"
+        ids.add(cause.id)
+        if not number:
+            assert answers_alike(store, JudgeOptions(), names=names[others - 1:others + 1]) == 2
+    assert len(ids) == 1
+
+
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+@pytest.mark.parametrize("pattern", [False, True])
+def test_a_waiver_of_one_of_its_codes_is_of_all_of_them(store: Store, check: str, first: str, second: str,
+                                                        pattern: bool) -> None:
+    _night(store, h=())
+    store.waive(f"{check}/{first[:-1]}?" if pattern else f"{check}/{first}", reason="known", author="ann",
+                until=store.clock() + 1e6, host="h", group=None, value=None, kind="waive")
+    for code in (first, second, first):
+        _night(store, h=_found(check, code))
+        assert _cause(store).waived and not report(store).notes
+    assert answers_alike(store, JudgeOptions()) == 1
 
 
 @pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
