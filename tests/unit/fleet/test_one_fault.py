@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from tests.unit.fleet.same_answers import answers_alike
 
+from tunecheck.model.finding import Place
 from tunecheck.rules.index import CHECKS
 from tunecheck_fleet.decisions.by_id import decide
 from tunecheck_fleet.fleet_report import Cause
@@ -144,3 +146,20 @@ def test_what_was_kept_before_with_its_cause_goes_on(store: Store, check: str, f
     _night(store, h=())
     over = _cause(store)
     assert (over.state, over.since and over.since.seen) == ("resolved", 2)
+
+
+@pytest.mark.parametrize("hosts", ["ab", "ba"])
+@pytest.mark.parametrize(("easy", "hard", "takes"), [
+    ({}, {"needs_reboot": True}, "reboot"), ({"tags": ("cpu",)}, {"needs_reboot": True}, "reboot"),
+    ({"needs_reboot": True}, {"place": Place.FIRMWARE.value}, "firmware"),
+    ({"place": Place.FIRMWARE.value}, {"place": Place.MACHINE.value}, "hands-on")])
+def test_an_entry_says_what_the_hardest_of_its_fixes_takes(store: Store, hosts: str, easy: dict[str, Any],
+                                                           hard: dict[str, Any], takes: str) -> None:
+    """Whichever host comes first."""
+    check, first, second = _PAIRS[0]
+    _night(store, a=(), b=())
+    told = zip(hosts, ((first, easy), (second, hard)), strict=True)
+    _night(store, **{host: (replace(_found(check, code)[0], **fix),) for host, (code, fix) in told})
+    cause = _cause(store, "a")
+    assert (cause.hosts, cause.fix) == (("a", "b"), takes)
+    assert answers_alike(store, JudgeOptions()) == 2
