@@ -163,3 +163,29 @@ def test_an_entry_says_what_the_hardest_of_its_fixes_takes(store: Store, hosts: 
     cause = _cause(store, "a")
     assert (cause.hosts, cause.fix) == (("a", "b"), takes)
     assert answers_alike(store, JudgeOptions()) == 2
+
+
+@pytest.mark.parametrize("told", [0, 1, None])
+@pytest.mark.parametrize(("check", "first", "second"), _PAIRS)
+def test_what_was_kept_before_as_two_is_over_as_one(store: Store, check: str, first: str, second: str,
+                                                    told: int | None) -> None:
+    """``told``: with which of the two codes it is told once more; None: not at all."""
+    _night(store, h=())
+    _night(store, h=_found(check, first))
+    with store.db.write() as connection:
+        connection.execute(text("UPDATE finding SET code = :code"), {"code": first})
+        connection.execute(text('INSERT INTO finding (id, "check", subject, code) SELECT 99, "check", subject, :code '
+                                "FROM finding"), {"code": second})
+        connection.execute(text(
+            "INSERT INTO finding_span (host_id, finding_id, from_audit, until_audit, outcome, after_audit) "
+            "SELECT host_id, 99, from_audit, until_audit, outcome, after_audit FROM finding_span"))
+    store.interned.forget()
+    if told is not None:
+        _night(store, h=_found(check, (first, second)[told]))
+        assert _cause(store).state == "known"
+        assert answers_alike(store, JudgeOptions()) == 1
+    _night(store, h=())
+    assert _cause(store).state == "resolved"
+    assert answers_alike(store, JudgeOptions()) == 1
+    _night(store, h=())
+    assert not report(store).causes
