@@ -23,13 +23,15 @@ def is_standing(view: View, host: Host, problem: Problem, things: list[Thing]) -
 
 def came_with(view: View, host: Host, check: str, judges: list[str], things: list[Thing],
               steps: Mapping[str, Move]) -> bool:
-    """Whether it was never told while a fact that the check looks at had its value of before: the first time that it
-    was, that one may have gone already. Nobody could tell before whether it was so; but the change is open, and a
-    warning of what it does is no less."""
-    left = [after for fact in (*judges, *looked_at(check, steps)) if (move := steps.get(fact)) is not None
-            and not move.ours and (after := move.left_after) is not None] if steps else []
-    return bool(left) and any((since := view.since(host.host, thing)) is not None and since.after is None
-                              and since.seen > min(left) for thing in things)
+    """Whether it was first told while a fact that the check looks at became another one than before, in one step or
+    several. Nobody could tell before whether it was so; but the change is open, and a warning of what it does is no
+    less."""
+    while_moving = [(after, move.since.seen) for fact in (*judges, *looked_at(check, steps))
+                    if (move := steps.get(fact)) is not None and not move.ours
+                    and (after := move.left_after) is not None] if steps else []
+    return bool(while_moving) and any(
+        (since := view.since(host.host, thing)) is not None and since.after is None
+        and any(after < since.seen <= seen for after, seen in while_moving) for thing in things)
 
 
 def state(view: View, host: Host, things: list[Thing]) -> Literal["new", "known"]:

@@ -86,11 +86,10 @@ def _silent(store: Store) -> None:
 #: Nights after the first one: the value that could be read, and whether the check told of it; None: silent.
 _NIGHTS: dict[str, list[tuple[str | None, bool] | None]] = {
     "changed again": [(_NEW, True), (_OTHER, True)], "changed twice": [(_NEW, True), (_OTHER, True), (_NEW, True)],
-    "read a night later": [(None, True), (_NEW, True)], "told a night later": [(_NEW, False), (_NEW, True)],
-    "told after another change": [(_NEW, False), (_OTHER, True)],
+    "read a night later": [(None, True), (_NEW, True)],
+    "told with another change": [(_NEW, False), (_OTHER, True)],
     "cannot be told again": [(_NEW, True), (_NEW, False)], "cannot be read again": [(_NEW, True), (None, True)],
-    "silent before": [None, (_NEW, True)], "silent between": [(_NEW, False), None, (_NEW, True)],
-    "silent now": [(_NEW, True), None],
+    "silent before": [None, (_NEW, True)], "silent now": [(_NEW, True), None],
 }
 
 
