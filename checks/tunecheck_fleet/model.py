@@ -11,7 +11,7 @@ from tunecheck.model.command import Command
 from tunecheck.util.at_first_use import dataclass, regex
 
 __all__ = ["Answer", "AuditHead", "Change", "Claim", "Incident", "Problem", "Seen", "Status",
-           "Thing", "fault_of", "subject_key"]
+           "Thing", "codes_of", "fault_of", "subject_key"]
 
 #: ok: every collector answered. partial: some facts are unknown. unreachable, refused (authentication), timeout,
 #: missing (no tunecheck there), garbled (what came is no snapshot): the box said nothing, which closes no span.
@@ -70,6 +70,14 @@ def _faults() -> Mapping[tuple[str, str], str]:
 def fault_of(check: str, code: str) -> str:
     """The code by which a fault is known over time, told with or without its cause (Check.one_fault)."""
     return _faults().get((check, code), code)
+
+
+@cache
+def codes_of(check: str, code: str) -> tuple[str, ...]:
+    """All codes with which that fault is told."""
+    fault = fault_of(check, code)
+    return tuple(dict.fromkeys((code, fault, *(other for (its, other), own in _faults().items()
+                                               if (its, own) == (check, fault)))))
 
 
 #: Check, key of the subject (subject_key), what is found of it (Problem.found).

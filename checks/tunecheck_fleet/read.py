@@ -48,6 +48,8 @@ _PATH = re.compile(r"[\w ./:=*-]+")
 _LINE, _MANY, _REASON = 2000, 500, 500
 #: The snapshot of eight GPUs behind 40 ports is 270 KB. What is larger than _LARGE is looked at twice.
 _MOST, _LARGE, _FACTS = 4 << 20, 1 << 20, 1 << 20
+#: The vendor of the boards of which a snapshot tells that was made without a specification (facts/pci/devices.py).
+_NVIDIA = "10de:"
 #: A kernel takes 4096 characters at most; rules look each word up among a thousand others.
 _WORDS = 16384
 #: A clock before the project, or far ahead of any, tells no time.
@@ -162,12 +164,17 @@ def _case(stored: Stored, spec: Frozen | None
     wanted, boards = spec.spec.accelerators.pci_ids if spec else (), _boards(stored)
     own = frozen.spec.accelerators.pci_ids if frozen else ()
     how = "by the box's own specification" if frozen else "without a specification"
+    if frozen is None and (others := [each for each in wanted if not each.startswith(_NVIDIA)]):
+        # Made without ids it has NVIDIA's boards, and tells nothing of any other.
+        return Case(stored.snapshot, None), (
+            "other-spec", "unknown", f"judged {how}: the snapshot was made without one, so it holds nothing of boards "
+            f"of {', '.join(others)}, which the inventory's specification asks for; provision the box, or make its "
+            "snapshot with --spec FILE")
     if frozen is None and not set(boards) & set(wanted):
         # What nobody can misread: none of what it has is what it should have.
-        there = f"the accelerators are {', '.join(boards)}" if boards else "no accelerator is found"
         return Case(stored.snapshot, None), (
-            "other-boards", "fail", f"{there}, and the inventory's specification asks for {', '.join(wanted)}: is the "
-            f"host in the right group of the inventory? Until then it is judged {how}")
+            "other-boards", "fail", f"the accelerators are {', '.join(boards)}, and the inventory's specification asks "
+            f"for {', '.join(wanted)}: is the host in the right group of the inventory? Until then it is judged {how}")
     if own and set(own) < set(wanted):
         return Case(stored.snapshot, frozen), (
             "other-spec", "unknown", f"judged {how}: the snapshot holds facts about boards of {', '.join(sorted(own))} "

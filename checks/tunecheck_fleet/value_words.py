@@ -28,11 +28,12 @@ def measured(fact: str, value: Any) -> Any:
         return value
     if isinstance(value, int | float):
         return _in(unit, value)
-    if _is_counted(value) and all(_NUMBER.fullmatch(each) for each in value):
+    if _is_counted(value) and any(_NUMBER.fullmatch(each) for each in value):
         counted = sorted(value.items(), key=lambda each: -each[1])
         # The width of a link is written x16 itself.
         between = " " if unit == "lanes" else " x "
-        return ", ".join(f"{count}{between}{_in(unit, float(each))}" for each, count in counted)
+        return ", ".join(f"{count}{between}{_in(unit, float(each))}" if _NUMBER.fullmatch(each) else
+                         _counted(each, count) for each, count in counted)
     return value
 
 

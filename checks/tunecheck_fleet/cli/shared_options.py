@@ -207,7 +207,8 @@ def decided(what: Literal["approve", "acknowledge"], store_url: str | None, find
 
         emit(to_text(with_coverage(list_document(what, found), [
             {"covers_also": list(dict.fromkeys(covered.get(each.id, ()))), "left_out": rest.get(each.id, ""),
-             "in_place_of": [earlier.id for earlier in replaced.get(each.id, ())],
+             # A list does not look for it.
+             **({"in_place_of": [earlier.id for earlier in replaced[each.id]]} if each.id in replaced else {}),
              "over": each.id in done, "over_since": done.get(each.id)}
             for each in found])))
         return

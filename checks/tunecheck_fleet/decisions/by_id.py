@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tunecheck.errors import Misuse, UsageError
@@ -28,7 +28,8 @@ _SHORTEST = 4
 
 
 class Said(NamedTuple):
-    """A decision that was made. ``in_place_of``: acknowledgements of the same things, which held until now."""
+    """A decision that was made. ``in_place_of``: acknowledgements of the same things, which held until now, and hold
+    again when this one is taken back."""
 
     decision: Decision
     entry: Entry
@@ -56,23 +57,44 @@ def shown_in(store: Store, wanted: Sequence[str], audit_id: int | None = None) -
 def decide(store: Store, report: FleetReport, what: Literal["approve", "acknowledge"], wanted: Sequence[str], *,
            author: str, owner: str = "", link: str = "", note: str = "") -> list[Said]:
     """Say it of each of the findings ``wanted``, with all that the same thing moved. UsageError, before anything is
-    written, where one of them is not there or cannot be approved."""
+    written, where one of them is not there or cannot be approved. One that is named twice is meant once."""
     from ..judge.rows import decided_as
 
-    wanted_entries = [finding_of(report, name, store.decisions()) for name in wanted]
-    about = [[(host, decided_as(cause)) for cause in covers(what, entry) for host in cause.hosts]
-             for entry in wanted_entries]
-    for entry in wanted_entries:
+    found = [finding_of(report, name, store.decisions()) for name in wanted]
+    for entry in found:
         if what == "approve" and not _approvable(entry.lead):
             raise UsageError(_why(entry.lead), Misuse.DOES_NOT_BELONG)
-    # Of two acknowledgements of one thing the later one holds.
+    # Of two acknowledgements as of one audit the later one holds; one as of a later audit holds beside this one.
     held = {(row.host, row.name): row.decision for row in store.decided(report.audit.id)
-            if what == "acknowledge" == row.decision.kind}
-    return [Said(store.decide(what, report.audit.id, entry.lead.id,
-                              f"{entry.lead.group.replace(' ', '')} {title(entry)}", things,
-                              author=author, owner=owner, link=link, note=note),
-                 entry, tuple({held[thing].id: held[thing] for thing in things if thing in held}.values()))
-            for entry, things in zip(wanted_entries, about, strict=True)]
+            if what == "acknowledge" == row.decision.kind and row.decision.audit <= report.audit.id}
+    said = []
+    for entry in {each.lead.id: each for each in found}.values():
+        about = covers(what, entry)
+        things = [(host, decided_as(cause)) for cause in about for host in cause.hosts]
+        before = {each.id: each for cause in about for each in _said_before(cause, held)} if held else {}
+        made = store.decide(what, report.audit.id, entry.lead.id,
+                            f"{entry.lead.group.replace(' ', '')} {title(entry)}", things,
+                            author=author, owner=owner, link=link, note=note)
+        said.append(Said(made, entry, tuple(before[number] for number in sorted(before))))
+        if what == "acknowledge":
+            held |= dict.fromkeys(things, made)
+    return said
+
+
+def _said_before(cause: Cause, held: Mapping[tuple[str, str], Decision]) -> Iterator[Decision]:
+    """The acknowledgements that hold of it until now; one that was made before it came says nothing of it. ``held``:
+    (host, name) -> the newest."""
+    from ..judge.rows import said_as
+
+    for wave in cause.all_waves:
+        for host in wave.hosts:
+            known = (held[host, name] for name in said_as(cause) if (host, name) in held)
+            own = next((each for each in known if wave.since is None or wave.since.seen <= each.audit), None)
+            # Of a lost GPU it may be said of what told of it then.
+            if own is None and host in cause.covered:
+                own = cause.acknowledged
+            if own is not None:
+                yield own
 
 
 def covers(what: Literal["approve", "acknowledge"], entry: Entry) -> list[Cause]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import Cause, Decision, FleetReport
-from ..judge.rows import decided_as, named_as, names_as
+from ..judge.rows import named_as, names_as, said_as
 from ..outputs.text import titled
 
 if TYPE_CHECKING:
@@ -77,21 +77,26 @@ def over(store: Store, decisions: Iterable[Decision]) -> dict[int, int | None]:
         if row.decision.id in left:
             about.setdefault(row.decision.id, set()).add((row.host, row.name))
     hosts: set[str] = set()
-    still: set[tuple[str, str]] = set()
+    still: dict[tuple[str, str], int] = {}      # since which audit: of what came after it a decision says nothing
     acknowledged: set[int] = set()
     for head in heads:
         found = report(store, head.id, JudgeOptions(union=True))
         hosts |= {row.host for row in found.hosts}
         for cause in found.causes:
             if cause.state != "resolved":
-                still |= {(host, name) for host in cause.hosts for name in (
-                    cause.fact, named_as(cause.fact, cause.subject), decided_as(cause))}
+                for wave in cause.all_waves:
+                    for each in ((host, name) for host in wave.hosts for name in said_as(cause)):
+                        since = wave.since.seen if wave.since is not None else 0
+                        still[each] = min(since, still.get(each, since))
                 acknowledged |= {cause.acknowledged.id} if cause.acknowledged is not None else set()
     ended: dict[int, int | None] = {}
     for number, pairs in about.items():
-        if number in acknowledged or pairs & still or not {host for host, _ in pairs} <= hosts:
+        asked = left[number].audit
+        if number in acknowledged or any(still.get(each, asked + 1) <= asked for each in pairs) or not {
+                host for host, _ in pairs} <= hosts:
             continue
-        resolved = store.problems_resolved(left[number].audit, None, {host for host, _ in pairs})
+        resolved = [row for row in store.problems_resolved(asked, None, {host for host, _ in pairs})
+                    if row.since.seen <= asked]
         ended[number] = max((row.until for row in resolved if row.until is not None and pairs & {
             (row.host, name) for name in (named_as(row.check, row.subject, row.code),
                                           named_as(row.check, row.subject))}), default=None)

@@ -22,6 +22,7 @@ __all__ = ["causes"]
 #: Characters of the names of hosts.
 _OWN = 60
 _NONE: Mapping[tuple[str, str], Sequence[Wording]] = MappingProxyType({})
+_HARDEST = ("hands-on", "firmware", "reboot", "reload", "none")
 #: Groups whose majorities are told one by one.
 _GROUPS = 3
 
@@ -81,20 +82,23 @@ def _cause(pile: list[Row], name: str) -> Cause:
     # A change that some hosts have to take back is told as that.
     back = next((row for row in pile if row.fix != "none"), first) if first.authority in VALUES else first
     fixes = fixes_of((row.host, Step(row.remedy, row.commands)) for row in pile)
-    remedy, commands = said(fixes, first.fix == "reboot")
+    # Of what a check finds, hosts may have fixes of their own: it takes what the hardest of these does.
+    fix = min((row.fix for row in told), key=_HARDEST.index) if first.outcome else back.fix
+    remedy, commands = said(fixes, fix == "reboot")
     return Cause(
         authority=first.authority, severity=min((row.severity for row in pile), key=RANK.__getitem__), fact=first.fact,
         group=group_text(groups.values()), group_of=groups if len({*groups.values()}) > 1 else {},
         hosts=hosts, value=first.value if moved else None,
         before=befores[0].value if befores else None, befores=befores if _any_value(befores, first) else (),
-        expected=_expected(pile, back), fix=back.fix, since=waves[0].since, waves=waves,
+        expected=_expected(pile, back), fix=fix, since=waves[0].since, waves=waves,
         state="grown" if len(states) > 1 else waves[0].state,
         subject=first.subject if len({row.subject for row in told}) == 1 else plain(first.subject), text=text,
         remedy=remedy, commands=commands, intended=first.intended, rollout=any(row.rollout for row in pile),
         flapping=tuple(sorted({row.host for row in pile if row.flapping})), waived=first.waived,
-        outcome=first.outcome, was=first.was, code=first.code, absence=first.absence, source=first.source,
-        standing=first.standing, id=name,
-        approved=first.approved,
+        outcome=first.outcome, was=first.was,
+        # Of a fault that the hosts tell with several causes, none is that of all.
+        code=first.code if len({row.code for row in told}) == 1 else first.fault,
+        absence=first.absence, source=first.source, standing=first.standing, id=name, approved=first.approved,
         acknowledged=max((row.acknowledged for row in pile if row.acknowledged is not None),
                          key=lambda decision: decision.id, default=None),
         covered=tuple(sorted(set(hosts) - {row.host for row in pile if row.acknowledged is None})),

@@ -61,7 +61,7 @@ def desired(view: View, moves: Net, about: str | None = None) -> Desired:
     hosts = {host.host: host for host in view.hosts}
     earlier = {(move.host, move.fact): move for move in view.unapproved}
     open_steps: dict[str, dict[str, Move]] = defaultdict(dict)
-    for move in (*view.unapproved, *(move for facts in moved.values() for move in facts.values())):
+    for move in (*(move for facts in moved.values() for move in facts.values()), *view.unapproved):
         if view.approval(move.host, move.fact, move.value, move.since) is None:
             open_steps[move.host][move.fact] = move
     stirred: dict[str, set[str]] = defaultdict(set)     # also what changed and came back
@@ -276,6 +276,6 @@ def _folded(rows: list[Row]) -> list[Row]:
     """A check that finds another number on every box is still one cause."""
     kinds: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
-        kinds[row.fact, row.outcome, row.code][row.same] += 1
+        kinds[row.fact, row.outcome, row.fault][row.same] += 1
     return [row._replace(same=_NUMBER.sub("#", row.same))
-            if len(kinds[row.fact, row.outcome, row.code]) > _WORDINGS else row for row in rows]
+            if len(kinds[row.fact, row.outcome, row.fault]) > _WORDINGS else row for row in rows]

@@ -16,7 +16,7 @@ from ..store.sanitize import plain as stored
 from .view import canon
 
 __all__ = ["INSTEAD", "NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest",
-           "later", "name_of", "named_as", "names_as", "plain", "widest"]
+           "later", "name_of", "named_as", "names_as", "plain", "said_as", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
 OVER = "the check finds this no more"
@@ -62,6 +62,12 @@ def decided_as(told: Row | Cause) -> str:
     if told.authority not in ("desired", "role"):
         return told.fact
     return named_as(told.fact, told.subject, told.code if told.outcome != "unknown" or told.was else "")
+
+
+def said_as(told: Row | Cause) -> tuple[str, ...]:
+    """The names under which something may be said of it, the newest first: by its check alone, or with the subject,
+    versions of before named it."""
+    return decided_as(told), named_as(told.fact, told.subject), told.fact
 
 
 def named_as(check: str, subject: str, code: str = "") -> str:

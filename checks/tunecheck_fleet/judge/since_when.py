@@ -23,12 +23,15 @@ def is_standing(view: View, host: Host, problem: Problem, things: list[Thing]) -
 
 def came_with(view: View, host: Host, check: str, judges: list[str], things: list[Thing],
               steps: Mapping[str, Move]) -> bool:
-    """Whether it was first told in the audit in which a fact that the check looks at was another one than before.
-    Nobody could tell before whether it was so; but the change is news, and a warning of what it does is no less."""
-    seen = {move.since.seen for fact in (*judges, *looked_at(check, steps)) if (move := steps.get(fact)) is not None
-            and not move.ours and move.since.after is not None} if steps else set()
-    return bool(seen) and any((since := view.since(host.host, thing)) is not None and since.after is None
-                              and since.seen in seen for thing in things)
+    """Whether it was first told while a fact that the check looks at became another one than before, in one step or
+    several. Nobody could tell before whether it was so; but the change is open, and a warning of what it does is no
+    less."""
+    while_moving = [(after, move.since.seen) for fact in (*judges, *looked_at(check, steps))
+                    if (move := steps.get(fact)) is not None and not move.ours
+                    and (after := move.left_after) is not None] if steps else []
+    return bool(while_moving) and any(
+        (since := view.since(host.host, thing)) is not None and since.after is None
+        and any(after < since.seen <= seen for after, seen in while_moving) for thing in things)
 
 
 def state(view: View, host: Host, things: list[Thing]) -> Literal["new", "known"]:

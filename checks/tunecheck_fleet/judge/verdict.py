@@ -36,7 +36,7 @@ from .previous import previous
 from .put_back import with_play
 from .reference import reference
 from .roles import roles
-from .rows import Row, decided_as, named_as
+from .rows import Row, said_as
 from .said.waivers import waive
 from .view import View
 from .volatile import volatile_facts
@@ -248,8 +248,7 @@ def _decided(view: View, rows: list[Row]) -> list[Row]:
         if row.authority not in ("majority", "previous"):
             approved = None
         open_since = row.state == "known" or (row.state == "new" and row.since is not None)
-        # By its check alone, or with the subject, versions of before named it.
-        known = next((found for name in (decided_as(row), named_as(row.fact, row.subject), row.fact) if open_since and (
+        known = next((found for name in said_as(row) if open_since and (
             found := view.decision("acknowledge", row.host, name, row.since)) is not None), None)
         if known is None and open_since and view.carried:
             known = told_before(view.carried, row)

@@ -213,7 +213,7 @@ def groups_of(hosts: Iterable[Host]) -> dict[str, str]:
 
 def moves_of(rows: Iterable[ChangeRow], groups: Mapping[str, str]) -> tuple[Move, ...]:
     return tuple(sorted((Move(row.host, groups.get(row.host, row.group), row.fact, row.before, row.value, row.since,
-                              row.receipt is not None, row.held)
+                              row.receipt is not None, row.held, left=row.left)
                          for row in rows), key=lambda move: (move.since.seen, move.fact, move.host)))
 
 

@@ -83,7 +83,7 @@ class Host(NamedTuple):
 class Move:
     """A value that changed on a host. None is "does not exist there". ``ours``: a run of our own roles came with it.
     ``held``: since when the host had the value before. ``first``: of several changes that are told as one, the audit
-    that saw the first of them; 0: it is one."""
+    that saw the first of them; 0: it is one. ``left``: as in ChangeRow."""
 
     host: str
     group: str
@@ -94,6 +94,12 @@ class Move:
     ours: bool = False
     held: Since | None = None
     first: int = 0
+    left: int | None = None
+
+    @property
+    def left_after(self) -> int | None:
+        """The last audit that saw the value before; None: none did."""
+        return self.since.after if self.left is None else self.left
 
 
 @dataclass(frozen=True)

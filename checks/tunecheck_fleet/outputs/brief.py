@@ -102,7 +102,9 @@ def _mark(cause: Cause) -> str:
 
 
 def _head(cause: Cause) -> str:
-    return f"{_mark(cause):<{INDENT}}{f'{cause.id}  ' if cause.counts and cause.id else ''}"
+    # By the id it is found again in what was told of it while it was open.
+    shows_id = cause.counts or cause.state == "resolved"
+    return f"{_mark(cause):<{INDENT}}{f'{cause.id}  ' if cause.id and shows_id else ''}"
 
 
 def _known(cause: Cause) -> list[str]:

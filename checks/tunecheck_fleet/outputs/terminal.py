@@ -233,7 +233,7 @@ def _cause(finding: Entry, style: Style, verbose: bool, now: float) -> list[str]
     parts = [f"{cause.group}, {words.named_hosts(cause.hosts, verbose)}",
              "; ".join(part for part in (words.judgement(finding), since,
                                          words.needs(finding) if word not in ("waived", "resolved") else "",
-                                         f"id {cause.id}" if cause.counts and cause.id else "",
+                                         f"id {cause.id}" if cause.id and (cause.counts or word == "resolved") else "",
                                          words.part_of(finding)) if part)]
     parts += [f"{'new on' if wave.state == 'new' else 'since'} {words.wave(wave, verbose, now)}"
               for wave in cause.all_waves] if several else []

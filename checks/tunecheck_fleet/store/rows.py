@@ -111,7 +111,8 @@ class Span:
 @dataclass(frozen=True)
 class ChangeRow:
     """A fact that changed on a host. ``receipt`` as in Span. ``held``: since when it had the value before, as far as
-    that is known."""
+    that is known. ``left``: the last audit that saw the value before, where several changes are told as one; None: the
+    one that ``since`` names."""
 
     host: str
     group: str
@@ -122,6 +123,7 @@ class ChangeRow:
     since: Since
     receipt: Change | None = None
     held: Since | None = None
+    left: int | None = None
 
 
 class DiffRow(NamedTuple):

@@ -49,8 +49,8 @@ def unapproved(store: OpenHistory, audit_id: int,
         ran = runs(connection, {row.id for row in rows})
         rows = [row for row in rows if row.from_audit > approved_in.get((row.id, row.fact_id), 0)
                 and receipt(ran, row.id, row.from_audit) is None]
-        first = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general, approved_in,
-                           ran)
+        first, left = _baselines(connection, {row.id for row in rows}, {row.fact_id for row in rows}, general,
+                                 approved_in, ran)
         named, values = names_and_values(store, connection, rows)
         when = audit_queries.times(store, connection)
         called = audit_queries.earlier_names(connection, audit_id)
@@ -63,7 +63,8 @@ def unapproved(store: OpenHistory, audit_id: int,
             back.add((name, named[row.fact_id]))
         else:
             found.append(ChangeRow(name, row.grp, row.hardware, named[row.fact_id], before_values[number],
-                                   values[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit)))
+                                   values[row.value_id], audit_queries.since(when, row.from_audit, row.after_audit),
+                                   left=left.get((row.id, row.fact_id))))
     return found, back
 
 
@@ -107,20 +108,25 @@ def _approved_in(connection: Connection, audit_id: int) -> dict[tuple[int, int],
 
 def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
                approved_in: dict[tuple[int, int], int], ran: dict[int, list[tuple[int, int, Change]]]
-               ) -> dict[tuple[int, int], int | None]:
-    """(host, fact) -> the number of the value that was last a baseline there. What a host did not have when it was
-    first heard has no span of that time: its first one says what was before."""
+               ) -> tuple[dict[tuple[int, int], int | None], dict[tuple[int, int], int]]:
+    """(host, fact) -> the number of the value that was last a baseline there; and the last audit that saw it, before
+    another one came. What a host did not have when it was first heard has no span of that time: its first one says
+    what was before."""
     found: dict[tuple[int, int], int | None] = {}
+    left: dict[tuple[int, int], int] = {}
     numbers = sorted(hosts)
     for start in range(0, len(numbers), 500):
-        for host_id, fact_id, begun, value_id, first, before_id in connection.execute(
+        for host_id, fact_id, begun, value_id, first, before_id, after in connection.execute(
                 select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline,
-                       span.c.before_id)
+                       span.c.before_id, span.c.after_audit)
                 .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
                 .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
             key = host_id, fact_id
             if first or begun <= max(general, approved_in.get(key, 0)) or receipt(ran, host_id, begun) is not None:
                 found[key] = value_id
-            else:
-                found.setdefault(key, before_id)
-    return found
+                left.pop(key, None)
+            elif found.setdefault(key, before_id) == value_id:
+                left.pop(key, None)
+            elif after is not None:
+                left.setdefault(key, after)
+    return found, left

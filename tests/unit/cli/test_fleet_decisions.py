@@ -214,6 +214,8 @@ def test_who_takes_over_what_another_one_acknowledged_is_told(fleet: Fleet) -> N
     assert "in place of 2 (by bob, owner team1)" in one_line(said["eve"]) and "by ann" not in said["eve"]
     _, out, _ = fleet.run("acknowledge", found["id"], "--author", "joe", "--json")
     assert [row["in_place_of"] for row in json.loads(out)["rows"]] == [[3]]
+    listed = json.loads(fleet.run("acknowledge", "--list", "--json")[1])["rows"]
+    assert len(listed) > 1 and not any("in_place_of" in row for row in listed), "it is told when one is made"
     for number, holds in ((4, "eve"), (3, "bob"), (2, "ann")):
         fleet.run("acknowledge", "--end", str(number))
         causes = json.loads(fleet.run("fleet", "--json")[1])["causes"]

@@ -12,6 +12,7 @@ from tunecheck_fleet.focus import focus
 from tunecheck_fleet.judge import JudgeOptions, judge, report
 from tunecheck_fleet.judge.exits import FAIL_ON, exit_code
 from tunecheck_fleet.judge.load_view import view
+from tunecheck_fleet.model import fault_of
 from tunecheck_fleet.outputs.document import document
 from tunecheck_fleet.outputs.junit import junit
 from tunecheck_fleet.outputs.terminal import terminal
@@ -36,8 +37,8 @@ def answers_alike(store: Store, options: JudgeOptions | None = None, audit_id: i
     assert not told_twice(whole)
     for name in store.known_hosts() if names is None else names:
         wanted = replace(focus(judge(seen, options, name)[0], name, fact), judged=focus(whole, None, fact).judged)
-        assert {(cause.id, cause.code) for cause in wanted.causes} == {
-            (cause.id, cause.code) for cause in focus(whole, name, fact).causes}, name
+        assert {(cause.id, fault_of(cause.fact, cause.code)) for cause in wanted.causes} == {
+            (cause.id, fault_of(cause.fact, cause.code)) for cause in focus(whole, name, fact).causes}, name
         found = focus(report(store, audit_id, options, name), name, fact)
         assert document(found) == document(wanted), name
         assert junit(found) == junit(wanted), name

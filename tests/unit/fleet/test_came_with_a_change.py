@@ -18,7 +18,7 @@ from tunecheck_fleet.store import Store, open_store
 _LOOKED_AT = [("acs-persistence", "kernel.cmdline.pci"), ("iommu-trap", "kernel.cmdline.amd_iommu"),
               ("cmdline-unknown", "kernel.cmdline.pcie_aspm"), ("init-on-alloc", "kernel.cmdline.init_on_alloc"),
               ("iommu-mode", "iommu.mode"), ("link-aspm", "pcie.aspm")]
-_OLD, _NEW = "on", "off"
+_OLD, _NEW, _OTHER = "on", "off", "other"
 
 
 @pytest.fixture(name="store")
@@ -27,11 +27,14 @@ def _store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def _night(store: Store, fact: str, value: str, *problems: Problem, changes: tuple[Change, ...] = (),
+def _night(store: Store, fact: str, value: str | None, *problems: Problem, changes: tuple[Change, ...] = (),
            untold: tuple[str, ...] = ()) -> None:
+    """``value``: None: it cannot be read."""
     head = store.begin("folder", [("h", "g")])
-    store.put(head.id, Seen("h", "g", "ok", known={"gpu.count": 8, fact: value}, tunecheck="0.1.0", document=b"{}",
-                            problems=problems, changes=changes, untold=untold))
+    known = {"gpu.count": 8} if value is None else {"gpu.count": 8, fact: value}
+    store.put(head.id, Seen("h", "g", "partial" if value is None else "ok", known=known, tunecheck="0.1.0",
+                            unknown={fact: "unread"} if value is None else {}, document=b"{}", problems=problems,
+                            changes=changes, untold=untold))
     store.finish(head.id)
 
 
@@ -72,3 +75,45 @@ def test_it_stands_where_it_was_there_when_the_box_was_first_heard(store: Store,
     _night(store, fact, _OLD, _found(check))
     _night(store, fact, _NEW, _found(check))
     assert _cause(store, check).standing
+
+
+def _silent(store: Store) -> None:
+    head = store.begin("folder", [("h", "g")])
+    store.put(head.id, Seen("h", "g", "unreachable", "no route"))
+    store.finish(head.id)
+
+
+#: Nights after the first one: the value that could be read, and whether the check told of it; None: silent.
+_NIGHTS: dict[str, list[tuple[str | None, bool] | None]] = {
+    "changed again": [(_NEW, True), (_OTHER, True)], "changed twice": [(_NEW, True), (_OTHER, True), (_NEW, True)],
+    "read a night later": [(None, True), (_NEW, True)],
+    "told with another change": [(_NEW, False), (_OTHER, True)],
+    "cannot be told again": [(_NEW, True), (_NEW, False)], "cannot be read again": [(_NEW, True), (None, True)],
+    "silent before": [None, (_NEW, True)], "silent now": [(_NEW, True), None],
+}
+
+
+@pytest.mark.parametrize("nights", _NIGHTS)
+@pytest.mark.parametrize(("check", "fact"), _LOOKED_AT)
+def test_it_counts_as_long_as_the_change_is_open(store: Store, check: str, fact: str, nights: str) -> None:
+    """Whatever evidence is missing on a night: with less of it nothing is less bad."""
+    _night(store, fact, _OLD, untold=(check,))
+    for night in _NIGHTS[nights]:
+        if night is None:
+            _silent(store)
+        else:
+            value, told = night
+            _night(store, fact, value, *(_found(check),) * told, untold=() if told else (check,))
+    cause = _cause(store, check)
+    assert cause.counts and not cause.standing
+    assert answers_alike(store, JudgeOptions()) == 1
+
+
+@pytest.mark.parametrize(("check", "fact"), _LOOKED_AT)
+def test_it_stands_where_it_was_so_with_the_value_of_before(store: Store, check: str, fact: str) -> None:
+    """Also where that was so only for a while, between two changes."""
+    _night(store, fact, _OLD, untold=(check,))
+    for value in (_NEW, _OLD, _OTHER):
+        _night(store, fact, value, _found(check))
+        assert _cause(store, check).standing is (value != _NEW)
+    assert answers_alike(store, JudgeOptions()) == 1

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from tests.unit.fleet.store.stores import Clock, one, seen
 
+from tunecheck.report.style import Style
+from tunecheck_fleet.entries import entries
 from tunecheck_fleet.fleet_report import FleetReport
 from tunecheck_fleet.judge import JudgeOptions, report
 from tunecheck_fleet.model import Problem, Seen
+from tunecheck_fleet.outputs.terminal import terminal
 from tunecheck_fleet.store import Store, open_store
 
 _UUIDS = "gpu.uuids"
@@ -90,6 +93,11 @@ def test_what_is_over_is_told_once_under_its_id(store: Store, kind: str) -> None
         found = _followed(store, night, found)
         opened |= _ids(found, "new", "known")
     assert opened and _ids(found, "resolved")
+    # Also in words: by the id somebody finds what he was told of it.
+    leads = {entry.lead.id for entry in entries(found.causes) if entry.lead.state == "resolved"}
+    for width, verbose in ((0, False), (80, False), (100, False), (100, True)):
+        shown = terminal(found, Style(width), verbose, now=found.audit.started)
+        assert [each for each in leads if each not in shown] == []
     assert not _ids(_followed(store, nights[-1], found), "resolved")
 
 

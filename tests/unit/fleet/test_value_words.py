@@ -6,12 +6,13 @@ import pytest
 from tests.unit.facts.trees import full
 from tests.unit.report.boxes import switches
 
+from tunecheck.facts.registry import ENTRIES
 from tunecheck.facts.registry.flatten import flatten
 from tunecheck.facts.snapshot import gather
 from tunecheck.facts.snapshot_file import Stored
 from tunecheck_fleet.judge.like.began import said
 from tunecheck_fleet.outputs.text import shown
-from tunecheck_fleet.value_words import measured, value_text
+from tunecheck_fleet.value_words import _WITH_UNIT, measured, value_text
 
 
 @pytest.mark.parametrize("box", ["many", "two"])
@@ -32,3 +33,15 @@ def test_no_value_of_any_fact_is_written_as_a_program_writes_it(box: str) -> Non
 ])
 def test_a_mapping_is_words(value: object, text: str) -> None:
     assert value_text(value) == text
+
+
+_MEASURED = sorted(entry.name for entry in ENTRIES if entry.unit in _WITH_UNIT)
+
+
+@pytest.mark.parametrize("fact", _MEASURED)
+def test_a_number_has_its_unit_also_beside_what_has_no_number(fact: str) -> None:
+    """Of eight boards one may tell no limit: {"600000": 7, "none": 1}."""
+    alone = measured(fact, {"600000": 7})
+    assert alone == f"7{measured(fact, {'600000': 1})[1:]}" != "7 x 600000"
+    assert measured(fact, {"600000": 7, "none": 1}) == f"{alone}, 1 x none"
+    assert measured(fact, {"none": 8}) == {"none": 8}

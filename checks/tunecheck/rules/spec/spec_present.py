@@ -14,7 +14,7 @@ CHECK = Check(
 )
 CODES = {
     "no-spec": "No specification is given.",
-    "other-spec": "In an audit: the host was judged by its own specification, not by the one that was asked for.",
+    "other-spec": "In an audit: the host was judged by its own specification or none, not by the one asked for.",
     "other-boards": "In an audit: none of the host's accelerators is one that the inventory's specification asks for.",
     "sent-spec": "The receiver holds no specification for the host, so it was judged by the one that it sent.",
 }

@@ -7,10 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import filter as matching
 from fnmatch import fnmatchcase
+from functools import cache
 
 from tunecheck.util.text import some
 
 from ...fleet_report import Note, Waived
+from ...model import codes_of
 from ...store.rows import Waiver
 from ..authority import checks_of
 from ..causes import causes
@@ -82,12 +84,18 @@ def _kind(authority: str) -> str:
 
 def matches(waiver: Waiver, row: Row) -> bool:
     """``fact`` is a pattern for a fact's name, a family ending in a dot, or for the desired state the check's id, alone
-    or with "/subject" or "/code", or the name of the fact where the check judges no other."""
+    or with "/subject" or "/code" (of a fault that is told with several causes, any of its codes), or the name of the
+    fact where the check judges no other."""
     pattern = f"{waiver.fact}*" if waiver.fact.endswith(".") else waiver.fact
     return (fnmatchcase(row.group, waiver.group or "*") and fnmatchcase(row.host, waiver.host or "*")
             and any(fnmatchcase(name, pattern) for name in
-                {row.fact, f"{row.fact}/{row.subject}", f"{row.fact}/{row.code}", f"{row.fact}/{row.fault}", row.about})
+                {row.fact, f"{row.fact}/{row.subject}", row.about, *_by_code(row.fact, row.code)})
             and (waiver.value is None or waiver.value == canon(row.value)))
+
+
+@cache
+def _by_code(check: str, code: str) -> tuple[str, ...]:
+    return tuple(f"{check}/{each}" for each in codes_of(check, code))
 
 
 def may_be_waived(waivers: Iterable[Waiver], names: Collection[str], hosts: Mapping[str, Host]) -> set[str]:

@@ -76,11 +76,15 @@ def write(store: OpenHistory, connection: Connection, row: Box, audit_id: int, p
         thing = Thing(plain(check, 200), subject_key(plain(subject, 500)), plain(code, 200))
         named.setdefault(thing, plain(subject, 500))
         now[thing] = min(outcome, now.get(thing, outcome), key=_WORST.index)
-    held = with_codes(store, connection, row, now, named, {
-        Thing(check, subject_key(subject), fault_of(check, code)): Held(*rest)
-        for check, subject, code, *rest in _OPEN(connection, {"number": row.id})})
+    spans: dict[Thing, list[Held]] = {}
+    for check, subject, code, *rest in _OPEN(connection, {"number": row.id}):
+        spans.setdefault(Thing(check, subject_key(subject), fault_of(check, code)), []).append(Held(*rest))
+    # What a version of before kept as several things goes on as the one that was found first.
+    oldest = {thing: sorted(several, key=lambda each: (each.begun, each.number)) for thing, several in spans.items()}
+    doubled = [each for several in oldest.values() for each in several[1:]]
+    held = with_codes(store, connection, row, now, named, {thing: several[0] for thing, several in oldest.items()})
     ends = [{"number": row.id, "found": each.number, "begun": each.begun, "ended": audit_id}
-            for each in over(held, now, unknown_checks, {plain(check, 200) for check in dark})]
+            for each in (*doubled, *over(held, now, unknown_checks, {plain(check, 200) for check in dark}))]
     past = Past(store, connection, row)
     first = row.state is None       # never looked at before, so not known to be new
     begins: list[dict[str, Any]] = []
