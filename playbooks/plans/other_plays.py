@@ -27,7 +27,7 @@ def not_handed_over(hosts, file):
     """Return why these hosts were left out of the hand-over. ``hosts``: name -> its variables."""
     away = sorted(name for name, variables in hosts.items() if variables.get("provision_quarantine"))
     without = sorted(name for name, variables in hosts.items()
-                     if name not in away and variables.get("inference_recipe") is None)
+                     if name not in away and not variables.get("inference_recipe"))
     told = []
     if away:
         told.append(f"Nothing is handed over to {some(away, 6)}: provision_quarantine is set there.")
