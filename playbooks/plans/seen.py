@@ -34,8 +34,8 @@ def _not_started(data):
 
 
 def _item(data):
-    """Return the answer that says why: of a task with a loop, the one of the first item that failed; the task's own says
-    only that one did."""
+    """Return the answer that says why: of a task with a loop, the one of the first item that failed; the task's own
+    says only that one did."""
     return next((each for each in data.get("results") or () if isinstance(each, dict) and each.get("failed")), data)
 
 

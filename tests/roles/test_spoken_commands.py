@@ -68,7 +68,8 @@ def test_no_value_of_columns_ends_the_words(monkeypatch: pytest.MonkeyPatch, col
     assert _callback().command_line.width() == width
 
 
-def _told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: dict[str, object], **options: object) -> dict[str, Any]:
+def _told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: dict[str, object],
+          **options: object) -> dict[str, Any]:
     monkeypatch.setattr(context, "CLIARGS", CLIArgs(options))
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"box": host}}}))
     loader = DataLoader()

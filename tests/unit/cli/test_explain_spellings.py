@@ -1,0 +1,76 @@
+"""``tunecheck explain`` takes a word as a reader has it: however its parts are joined, and with what stands around it
+in a report. --list has all of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from tests.unit.cli.test_init import flaw_of
+
+from tunecheck.cli.main import cli
+from tunecheck.errors import Misuse, UsageError
+from tunecheck.parsers.containers.variable_words import VARIABLES
+from tunecheck.report.check_pages import WORDS, asked_for, page
+from tunecheck.report.words import terms
+from tunecheck.report.words.fleet_words import EVENT_WORDS
+from tunecheck.report.words.terms import term
+from tunecheck.rules.index import BY_ID
+
+_SAID = [word for word in (*WORDS, *terms._ALSO) if word not in ("NV#", "Xid N")]
+_BETWEEN = re.compile(r"(?<=[A-Za-z0-9])[\s_-](?=[A-Za-z0-9])")
+_PARTED = [word for word in _SAID if _BETWEEN.search(word) and word not in VARIABLES]
+
+
+def _meaning(text: str) -> str:
+    """A page without its own name, which is as it was typed."""
+    return text.partition(": ")[2]
+
+
+@pytest.mark.parametrize("word", _PARTED)
+@pytest.mark.parametrize("joined", [" ", "-", "_"])
+def test_a_word_of_several_parts_is_one_however_they_are_joined(word: str, joined: str) -> None:
+    for typed in (_BETWEEN.sub(joined, word), _BETWEEN.sub(joined, word.lower())):
+        (asked,) = asked_for([typed])
+        assert page(asked)
+        if typed.lower() not in BY_ID:      # the check of that name says more
+            told, meant = term(typed), term(word)
+            assert told and meant and _meaning(told) == _meaning(meant), typed
+
+
+@pytest.mark.parametrize("around", ["{}:", "{}.", "({})", '"{}"', "'{}'", "`{}`", "[{}]", "{}?", "{},", "({}):"])
+def test_what_stands_around_a_word_is_no_part_of_it(around: str) -> None:
+    for word in (*_SAID, *BY_ID):
+        (asked,) = asked_for([around.format(word)])
+        assert page(asked) and asked.strip("\"'`()[]:.?,") == word, (word, asked)
+
+
+@pytest.mark.parametrize("between", [" or ", " and ", ", ", "/", " OR "])
+def test_words_of_a_sentence_are_asked_for_one_by_one(between: str) -> None:
+    assert asked_for([f"PIX{between}host bridge"]) == ["PIX", "host bridge"]
+
+
+def test_the_list_has_every_word_that_has_a_page() -> None:
+    done = CliRunner().invoke(cli, ["explain", "--list"])
+    listed = " ".join(done.stdout.split()).split(", ")
+    known = {each.upper() for source in (*terms._SOURCES, EVENT_WORDS, terms._RECOVERY, VARIABLES) for each in source}
+    assert done.exit_code == 0 and known <= {each.upper() for each in listed}
+    assert len(listed) == len({each.upper() for each in listed}), "each once"
+    for word in listed:
+        if word not in ("NV#", "Xid N"):
+            assert [page(each) for each in asked_for([word])], word
+
+
+def test_the_list_takes_no_word() -> None:
+    assert flaw_of(CliRunner().invoke(cli, ["explain", "--list", "PIX"])) is Misuse.DOES_NOT_BELONG
+
+
+@pytest.mark.parametrize("word", ["qqqqq", "é", "\x1b[31mq", "q" * 2000])
+def test_who_finds_no_word_is_told_what_lists_them(word: str) -> None:
+    """The commands that it names do what it says."""
+    with pytest.raises(UsageError) as told:
+        page(word)
+    commands = re.findall(r"`tunecheck ([^`]+)`", str(told.value))
+    assert commands == ["checks", "explain --list"]
+    assert all(CliRunner().invoke(cli, command.split()).exit_code == 0 for command in commands)
