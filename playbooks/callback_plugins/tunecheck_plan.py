@@ -48,6 +48,8 @@ _OF_ANSIBLE = {"all", "always", "never", "tagged", "untagged"}
 #: In front of the next step where a box was lost in the role that reboots it.
 _REBOOTING = ("it was lost around its reboot. A trial boot that is not committed within box_spec.boot.confirm_seconds "
               "returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
+#: So many files that belong to no host and no group are named in a plan.
+_UNREAD = 6
 _GO_ON = ("  next: run the same command again on this control node. It takes over its own lock at once and goes on; "
           "what is done changes nothing. A trial boot that nobody commits returns to its old entry by itself. More: "
           "docs/rollout.md")
@@ -242,7 +244,8 @@ class CallbackModule(CallbackBase):
                     "  next: do what is said above, then run this again"]
         if box.refused and not box.frozen and self._play != _ROLLBACK:
             return [f"no plan for {name}: its variables are refused, and nothing was written", *guesses,
-                    *(f"  not read: {told}" for told in self._unread[:6]),
+                    *(f"  not read: {told}" for told in self._unread[:_UNREAD]),
+                    *([f"  not read: {len(self._unread) - _UNREAD} more files"] if len(self._unread) > _UNREAD else []),
                     f"  refused: {' '.join(box.refused.split())}", "  next: mend what is refused, then run this again"]
         if self._play == _ROLLBACK:
             return undoing.lines(name, box, self._file, self._of(name))

@@ -4,6 +4,7 @@ reached, its names are those that Ansible itself used, and no value of the envir
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -194,3 +195,21 @@ def test_every_question_for_this_machine_takes_both_spellings() -> None:
     files = [*(ROOT / "playbooks").rglob("*.yml"), *(ROOT / "roles").rglob("*.yml")]
     asked = [line.strip() for file in files for line in file.read_text().splitlines() if "ansible_connection" in line]
     assert len(asked) > 4 and [line for line in asked if ".split('.')[-1]" not in line] == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 8, 9, 16])
+def test_what_is_left_out_of_a_plan_is_counted(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"check": True}))
+    module = _callback()
+    box = module.Box()
+    names = [f"n{number:02}" for number in range(count)]
+    box.info, box.trial = {"gpus": names, "busy": names}, {"boot_trial_needs_reboot": True}
+    for said in ("\n".join(module.provisioning.lines("gpu1", box)),
+                 "\n".join(module.other_plays.closing("power_cycle.yml", "playbooks/power_cycle.yml", names))):
+        for line in said.splitlines():
+            left = [int(each) for each in re.findall(r"(?:and|for) (\d+) more", line)]
+            told = len(set(re.findall(r"\bn\d\d\b", line)))
+            assert not (told and "-l" not in line) or told + sum(left) == count, line
+        commands = said.count(" -l\u00a0n")
+        more = re.search(r"and so for (\d+) more", said)
+        assert not commands or commands + int(more[1] if more else 0) == count, said
