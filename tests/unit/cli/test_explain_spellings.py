@@ -8,6 +8,7 @@ import re
 import pytest
 from click.testing import CliRunner
 from tests.unit.cli.test_init import flaw_of
+from tests.unit.report.all_reports import reports
 
 from tunecheck.cli.main import cli
 from tunecheck.errors import Misuse, UsageError
@@ -74,3 +75,21 @@ def test_who_finds_no_word_is_told_what_lists_them(word: str) -> None:
     commands = re.findall(r"`tunecheck ([^`]+)`", str(told.value))
     assert commands == ["checks", "explain --list"]
     assert all(CliRunner().invoke(cli, command.split()).exit_code == 0 for command in commands)
+
+
+_REPORTED = re.compile(r"(?<![\w./=*<$'\"`-])((?:[A-Z][a-z]+){2,}[+-]|GPU\d+-GPU\d+)(?![\w./=*>])")
+
+
+def test_a_flag_and_a_pair_that_a_report_prints_have_a_page() -> None:
+    texts = {text for each in reports() for found in each.findings
+             for text in (found.text, found.expected, found.remedy.text if found.remedy else "")}
+    said = {word for text in texts for word in _REPORTED.findall(text)}
+    assert {"ReqRedir-", "RlxdOrd+", "GPU0-GPU1"} <= said
+    for word in sorted(said):
+        assert asked_for([word]) == [word] and term(word), word
+
+
+def test_a_page_of_a_flag_says_what_its_sign_says() -> None:
+    assert "is on" in page("ReqRedir+") and "is off" in page("ReqRedir-") and "# ReqRedir-: " in page("ReqRedir-")
+    assert asked_for(["ReqRedir- CmpltRedir- EgressCtrl-"]) == ["ReqRedir-", "CmpltRedir-", "EgressCtrl-"]
+    assert term("PIX-") is None, "no flag"

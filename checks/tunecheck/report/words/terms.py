@@ -42,6 +42,10 @@ _LETTERS = ("OK", "CNS", "GNS", "TNS", "DR", "NS", "U")
 #: Everything that gives a word a meaning, in the order of the meanings on its page.
 _SOURCES = (REPORT_WORDS, PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS, DRIVER_WORDS, MEMORY_WORDS, NCCL_LEVELS,
             NCCL_WORDS, NVML_ERRORS, MACHINE_WORDS, COMPOUND_WORDS, FLEET_WORDS)
+#: Of these lspci and our reports write RlxdOrd+ and ReqRedir-.
+_FLAGS = (PCIE_ERRORS, DEVICE_STATUS_WORDS, PCIE_WORDS)
+_FLAG = re.compile(r"(\w+)([+-])")
+_STATES = {"+": "The + says that it is on.", "-": "The - says that it is off."}
 _JOINED = re.compile(r"[\s_-]+")
 #: Without names that are a plain word (kernel, driver): nobody who types a word like it means the fleet's report.
 NAMES = (*spellings(_SOURCES), *(name for name in EVENT_WORDS if " " in name), COMMAND_LINE[0], *_LETTERS, "NV#",
@@ -78,6 +82,9 @@ def term(name: str) -> str | None:
         return _page(name, *EVENT_WORDS[upper])
     if pattern := by_pattern(name) or counted_word(name):
         return _page(pattern[0], *pattern[1])
+    if (flag := _FLAG.fullmatch(name)) and (known := meanings_of(flag[1].upper(), _FLAGS)):
+        return page_of(name, [each._replace(more=f"{each.more} {_STATES[flag[2]]}".strip(), name=name)
+                              for each in known])
     spelled = _SPELLED.get(_parts(upper)) or _SPELLED.get(_parts(upper).removesuffix("S"))
     return term(spelled) if spelled and spelled.upper() != upper else None
 
