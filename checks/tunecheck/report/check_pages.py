@@ -17,7 +17,7 @@ from .sentences import check_of_sentence
 from .words.command_line import LINK, by_loader
 from .words.document_words import told
 from .words.fleet_words import EVENT_WORDS
-from .words.terms import LISTED, NAMES, numbered, term
+from .words.terms import LISTED, NAMES, numbered, respelled, term
 
 __all__ = ["WORDS", "asked_for", "page", "summary"]
 
@@ -106,7 +106,8 @@ def _is_name(name: str) -> bool:
     known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     # A plain word (box, full) that documents take as a value may stand in any sentence.
     value = "-" in name and told(name)
-    return bool(_in_words(name) or known or fact_page(name) or _code(name) or variable_of(name) or value)
+    return bool(_in_words(name) or known or fact_page(name) or _code(name) or variable_of(name) or value
+                or respelled(name))
 
 
 def summary(check: str) -> str:
@@ -129,7 +130,11 @@ def page(check: str) -> str:
         if values := told(check):
             judge = f"\nThe check: `tunecheck explain {_in_words(check)}`\n" if _in_words(check) else ""
             return f"# {check.strip()}\n\nA value in JSON documents.\n\n{values}{judge}"
-        if judge := _in_words(check) or check_of_sentence(check):
+        if judge := _in_words(check):
+            return page(judge)
+        if meant := respelled(check):
+            return meant
+        if judge := check_of_sentence(check):
             return page(judge)
         if _FINDING.fullmatch(check) and not numbered(check):
             raise UsageError(f"{check} is the id of a finding of the fleet, and no check or word; on the control node "

@@ -15,7 +15,7 @@ from .nccl_words import NCCL_LEVELS, NCCL_WORDS
 from .pcie_words import DEVICE_STATUS_WORDS, PCIE_ERRORS, PCIE_WORDS
 from .report_words import REPORT_WORDS
 
-__all__ = ["LISTED", "NAMES", "numbered", "term"]
+__all__ = ["LISTED", "NAMES", "numbered", "respelled", "term"]
 
 _XID = re.compile(r"(?:.{0,200}?nvrm:?\s*)?(?<![a-z])xid[\s:#-]*(?:\(PCI:[0-9a-f:.]{4,20}\):\s*|\()?(\d{1,4})\b.*",
                   re.IGNORECASE | re.DOTALL)
@@ -85,13 +85,15 @@ def term(name: str) -> str | None:
     if (flag := _FLAG.fullmatch(name)) and (known := meanings_of(flag[1].upper(), _FLAGS)):
         return page_of(name, [each._replace(more=f"{each.more} {_STATES[flag[2]]}".strip(), name=name)
                               for each in known])
-    spelled = _SPELLED.get(_parts(upper)) or _SPELLED.get(_parts(upper).removesuffix("S"))
-    return term(spelled) if spelled and spelled.upper() != upper else None
+    return None
 
 
-def _parts(name: str) -> str:
-    """Return the parts of a word of several, whatever joins them: host bridge, host-bridge, host_bridge."""
-    return _JOINED.sub(" ", name.upper())
+def respelled(name: str) -> str | None:
+    """Return the page about a word of several parts that are joined in another way than term() knows them: host-bridge,
+    host_bridge. None where it is none. A code of a finding may be written so, and is that code."""
+    parts = _JOINED.sub(" ", name.strip().upper())
+    spelled = _SPELLED.get(parts) or _SPELLED.get(parts.removesuffix("S"))
+    return term(spelled) if spelled else None
 
 
 def numbered(name: str) -> list[str]:
