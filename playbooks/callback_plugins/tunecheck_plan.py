@@ -34,7 +34,7 @@ def _plans():
 
 
 _plans()
-from tunecheck_plans import command_line, other_plays, provisioning, undoing
+from tunecheck_plans import command_line, other_plays, provisioning, undoing, variables
 from tunecheck_plans.parts import part, some, whole
 from tunecheck_plans.seen import Box, locks
 
@@ -48,6 +48,8 @@ _OF_ANSIBLE = {"all", "always", "never", "tagged", "untagged"}
 #: In front of the next step where a box was lost in the role that reboots it.
 _REBOOTING = ("it was lost around its reboot. A trial boot that is not committed within box_spec.boot.confirm_seconds "
               "returns to its old entry by itself: wait for the box, then run the same command again. Else: ")
+#: So many files that belong to no host and no group are named in a plan.
+_UNREAD = 6
 _GO_ON = ("  next: run the same command again on this control node. It takes over its own lock at once and goes on; "
           "what is done changes nothing. A trial boot that nobody commits returns to its old entry by itself. More: "
           "docs/rollout.md")
@@ -113,8 +115,10 @@ class CallbackModule(CallbackBase):
             broken = whole("tunecheck.spec.inventory").broken_files
             where = [each for given in context.CLIARGS.get("inventory") or () for each in broken(given)]
             why = "; ".join(where) or " ".join(str(error).split()).rstrip(".")
-            self._display.error(f"the inventory's variables cannot be read, so nothing was done: {why}; mend that "
-                                "file, then run this again")
+            mend = ("run this again with --ask-vault-pass, or with --vault-password-file FILE, and the password that "
+                    "they were encrypted with" if command_line.of_vault(error) and not where else
+                    "mend that file, then run this again")
+            self._display.error(f"the inventory's variables cannot be read, so nothing was done: {why}; {mend}")
             self._ended = True
             raise SystemExit(4) from None
         return names
@@ -215,15 +219,14 @@ class CallbackModule(CallbackBase):
         if not self._variables:
             return {}
         host = self._variables["play"].get_variable_manager()._inventory.get_host(name)
-        return self._variables["manager"].get_vars(host=host, include_hostvars=False) if host else {}
+        return variables.of_host(self._variables["manager"], host) if host else {}
 
     def _step(self, name, box):
-        variables = self._of(name)
-        user = variables.get("ansible_user") or context.CLIARGS.get("remote_user")
-        port = str(variables.get("ansible_port") or "")
+        told = self._of(name)
+        user, port = told.get("ansible_user"), str(told.get("ansible_port") or "")
         connecting = part("tunecheck_fleet", "connecting")
-        return connecting.next_step(box.kept_out, str(variables.get("ansible_host") or name), user,
-                                    port=int(port) if port.isdecimal() else None)
+        return connecting.next_step(box.kept_out, str(told.get("ansible_host") or name), str(user) if user else None,
+                                    port=int(port) if port.isascii() and port.isdecimal() else None)
 
     def _done(self, box):
         """What is so on a box that Ansible lost, behind the next step; with --check the plan says it."""
@@ -241,14 +244,15 @@ class CallbackModule(CallbackBase):
                     "  next: do what is said above, then run this again"]
         if box.refused and not box.frozen and self._play != _ROLLBACK:
             return [f"no plan for {name}: its variables are refused, and nothing was written", *guesses,
-                    *(f"  not read: {told}" for told in self._unread[:6]),
+                    *(f"  not read: {told}" for told in self._unread[:_UNREAD]),
+                    *([f"  not read: {len(self._unread) - _UNREAD} more files"] if len(self._unread) > _UNREAD else []),
                     f"  refused: {' '.join(box.refused.split())}", "  next: mend what is refused, then run this again"]
         if self._play == _ROLLBACK:
             return undoing.lines(name, box, self._file, self._of(name))
         return provisioning.lines(name, box, guesses, self._mistyped)
 
     def _show(self, lines):
-        width = max(40, min(int(os.environ.get("COLUMNS") or 80), 120))
+        width = command_line.width()
         self._display.display("")
         for line in lines:
             indent = " " * (len(line) - len(line.lstrip()) + 2)

@@ -68,7 +68,6 @@ refusals:
   returned: always
 """
 
-import json
 import os
 import platform
 
@@ -77,13 +76,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.bootloader import BootloaderError, detect
 from ansible.module_utils.box_io import BoxIOError, read_text
 from ansible.module_utils.gpu_users import SERVING_UNIT, gpu_users, serving
+from ansible.module_utils.receipt import load
 from ansible.module_utils.tunecheck.parsers.kernel import cmdline
 
 #: The checker needs 3.11; Enterprise Linux 9 and Ubuntu 22.04 carry newer ones beside an older python3.
 CANDIDATES = ["/usr/bin/python3"] + ["/usr/bin/python3.%d" % minor for minor in (14, 13, 12, 11)]
 MINIMUM = (3, 11)
 STAMP = "/opt/tunecheck/.digest"
-RECEIPT = "/var/lib/tunecheck/receipt.json"
 
 
 def suitable_python(module):
@@ -136,10 +135,7 @@ def main():
                                           "acs_by_setpci": {"type": "bool", "default": False},
                                           "work": {"type": "list", "elements": "str", "default": []}},
                            supports_check_mode=True)
-    try:
-        receipt = json.loads(read_text(RECEIPT, "{}"))
-    except ValueError:
-        receipt = {}    # explains only; a damaged one is written anew
+    receipt = load()
     pci_ids, applied = module.params["pci_ids"], module.params["applied"]
     known = bool(applied) and receipt.get("spec_digest") == applied
     boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()

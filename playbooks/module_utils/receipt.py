@@ -11,15 +11,31 @@ __all__ = ["RECEIPT", "load", "now", "remember", "save"]
 
 RECEIPT = "/var/lib/tunecheck/receipt.json"
 _EMPTY = {"schema": "tunecheck/receipt/1", "state": "clean", "before": None, "history": []}
+#: What these parts are where they are not damaged.
+_KINDS = {"before": dict, "driver": dict, "history": list, "spec_digest": str, "state": str, "tokens": list,
+          "toolkit": dict}
+_TEXTS_BEFORE = ("boot_id", "taken")
 
 
 def load():
-    """Return the receipt; empty where there is none or where it is damaged, and then it is written anew."""
+    """Return the receipt; empty where there is none or where it is damaged, and then it is written anew. A part that is
+    damaged is left out."""
     try:
         found = json.loads(read_text(RECEIPT, "{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return _sound(found) if isinstance(found, dict) else {}
+
+
+def _sound(found):
+    """Return what of it is of the kind that it should be."""
+    sound = {name: value for name, value in found.items() if isinstance(value, _KINDS.get(name, object))}
+    if "before" in sound:
+        sound["before"] = {name: value for name, value in sound["before"].items()
+                           if isinstance(value, str if name in _TEXTS_BEFORE else dict)}
+    if "history" in sound:
+        sound["history"] = [entry for entry in sound["history"] if isinstance(entry, dict)]
+    return sound
 
 
 def save(receipt):

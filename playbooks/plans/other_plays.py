@@ -7,6 +7,9 @@ from .parts import some
 
 __all__ = ["closing", "not_handed_over"]
 
+#: So many boxes get a line of their own.
+_NAMED = 6
+
 
 def closing(play, file, names):
     """Return the last words of a run of this play with --check. Empty where it says them itself."""
@@ -19,7 +22,8 @@ def closing(play, file, names):
                 "where that was due, and the result is in /run/tunecheck and /var/lib/tunecheck there"]
     if play == "power_cycle.yml":
         return ["No box was power-cycled (--check).",
-                *(f"  next, once nothing above is refused: {again(file, name)}" for name in names[:6])]
+                *(f"  next, once nothing above is refused: {again(file, name)}" for name in names[:_NAMED]),
+                *([f"  and so for {len(names) - _NAMED} more"] if len(names) > _NAMED else [])]
     return []
 
 
@@ -27,7 +31,7 @@ def not_handed_over(hosts, file):
     """Return why these hosts were left out of the hand-over. ``hosts``: name -> its variables."""
     away = sorted(name for name, variables in hosts.items() if variables.get("provision_quarantine"))
     without = sorted(name for name, variables in hosts.items()
-                     if name not in away and variables.get("inference_recipe") is None)
+                     if name not in away and not variables.get("inference_recipe"))
     told = []
     if away:
         told.append(f"Nothing is handed over to {some(away, 6)}: provision_quarantine is set there.")

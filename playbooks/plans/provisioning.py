@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from .command_line import given, undo
+from .parts import some
 
 __all__ = ["lines"]
 
+#: So many addresses are named: most boxes have no more.
+_GPUS = 8
 #: By the code that kernel_cmdline returns. What the kernel's own detectors find ends in a panic and a reboot anyway.
 _WATCHDOG = {
     "usable": "{identity} ({device}) restarts it",
@@ -29,7 +32,8 @@ def lines(name, box, guesses=(), mistyped=()):
     short = gpus is not None and ((not gpus and wanted != 0) or (wanted is not None and len(gpus) < wanted))
     if gpus is not None:
         told.append(f"  GPUs: {len(gpus)}{f' of {wanted}' if wanted is not None else ''} found"
-                    + (f": {' '.join(gpus[:8])}" if gpus else "")
+                    + (f": {' '.join(gpus[:_GPUS])}{f' and {len(gpus) - _GPUS} more' * (len(gpus) > _GPUS)}" if gpus
+                       else "")
                     + ("; the run would fail at its proof: look at slots and power, or correct "
                        "box_spec.accelerators" if short else ""))
     told.append(f"  would change: {'; '.join(box.changed) or ('not known' if box.refused else 'nothing')}")
@@ -67,7 +71,7 @@ def _reboot(box):
         return "no, box_spec.boot.reboot is never; a reboot would stay pending"
     busy = box.info.get("busy") or []
     if busy and not boot.get("reboot_when_busy"):
-        return f"no, while it is in use ({', '.join(busy[:3])}); the run would stop there"
+        return f"no, while it is in use ({some(busy, 3)}); the run would stop there"
     on_trial = box.trial.get("boot_trial_on_trial")
     by = f" by {box.one_shot}" if box.one_shot else ""
     return f"once, on trial{by}: the old entry stays the default until the box is proven" if on_trial else "once"

@@ -33,10 +33,17 @@ def _not_started(data):
     return f" ({command}: {os.strerror(data['rc'])})"
 
 
+def _item(data):
+    """Return the answer that says why: of a task with a loop, the one of the first item that failed; the task's own
+    says only that one did."""
+    return next((each for each in data.get("results") or () if isinstance(each, dict) and each.get("failed")), data)
+
+
 def _details(data):
     """Return what a task says that it changed, item by item."""
     found = [str(each) for key in _SAID for each in data.get(key) or ()]
-    found += [str(each.get("item")) for each in data.get("results") or () if each.get("changed")]
+    found += [str(each.get("item")) for each in data.get("results") or () if isinstance(each, dict)
+              and each.get("changed")]
     return found or [each["before_header"] for each in data.get("diff") or () if isinstance(each, dict)
                      and each.get("before_header") and each.get("before") != each.get("after")]
 
@@ -86,6 +93,7 @@ class Box:
         """Take the answer of a task that failed. What fails behind it only follows from it."""
         if self.refused:
             return
+        data = _item(data)
         output = " ".join(str(data.get(key) or "") for key in ("msg", "module_stderr", "module_stdout"))
         reason = str(data.get("msg") or output).strip() or f"a task failed and said nothing: {task.get_name()}"
         self.refused = f"{reason}{_not_started(data)}"

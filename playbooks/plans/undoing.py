@@ -46,7 +46,7 @@ def _reboot(box, variables):
     if not box.pending:
         return "no"
     busy = box.info.get("busy") or []
-    here = variables.get("ansible_connection") == "local"
+    here = str(variables.get("ansible_connection")).rpartition(".")[2] == "local"      # also by -c local
     why = (f"it is in use ({some(busy, 3)})" if busy else "it is this machine itself" if here else
            "rollback_reboot is false")
     return f"no, {why}: the running kernel keeps what was there until somebody reboots it"

@@ -27,6 +27,7 @@ SHORT = {
     "tunecheck/recipes/rules/*/*.py": "one rule is one file",
     "tunecheck/recipes/schema.py": "as serving/schema.py and watch/schema.py: each names its own documents",
     "tunecheck/spec/programs.py": "the specification and the fleet both start Ansible's programs",
+    "tunecheck/util/typed_path.py": "verbs, imports, recipes and the gate all name paths in commands",
     "tunecheck_fleet/cli/*.py": "one verb is one file",
     "tunecheck_fleet/events/cpu_moves.py": "as gpu_moves.py, of what has no names",
     "tunecheck_fleet/store/migrations/*.py": "Alembic's own layout",

@@ -24,6 +24,8 @@ __all__ = ["Draft", "drafted", "plain"]
 _HOST = re.compile(r"(?!host-\d+$)[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 _HELD = "vfio-pci"
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,2}")
+#: Characters that no sentence about a kernel command line reaches.
+_WHOLE = 1 << 16
 _ENGINES = (("docker", ("docker-ce", "docker.io", "moby-engine")), ("podman", ("podman",)))
 #: How the cards are joined, as the names of profiles end, and in words.
 _SHAPES = {"-switch": "below one switch", "-switches": "below several switches", "-direct": "on root ports"}
@@ -223,7 +225,8 @@ def _contradictions(snapshot: Snapshot, name: str, spec: dict[str, Any]) -> Iter
             rivals.setdefault(finding.subject, []).append(finding.observed)
     for number, (declared, words) in enumerate(rivals.items(), 1):
         verb, gone = ("contradict", "they are") if len(words) > 1 else ("contradicts", "it is")
-        fix = f": {plain(Remedy.of(*before_the_play(case)).text, 1000)}" if number == len(rivals) else ""
+        # Half a command is no command.
+        fix = f": {plain(Remedy.of(*before_the_play(case)).text, _WHOLE)}" if number == len(rivals) else ""
         yield (f"{plain(' '.join(words))} on this box's command line {verb} {declared} of this profile, and "
                f"site.yml refuses the box until {gone} gone{fix}")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from ..util.typed_path import typed_path
+
 __all__ = ["complain", "defect", "meant_by", "of_control_node"]
 
 
@@ -24,15 +26,13 @@ def meant_by(error: click.ClickException) -> str:
     if "--from" in options and (given := context.params.get("source")):
         files = [given, *named.split()]
         if all(Path(each).is_file() for each in files):
-            import shlex
-
-            copied = " ".join(map(shlex.quote, files))
+            copied = " ".join(map(typed_path, files))
             return ("--from takes one PATH; several files belong into one folder: mkdir texts && "
                     f"cp {copied} texts && {context.command_path} --from texts")
         return (f"--from takes one PATH, and {given} stands there; several files belong into one folder: "
                 f"{context.command_path} --from FOLDER")
     if "--from" in options and Path(named).exists():
-        return f"did you mean {context.command_path} --from {named}?"
+        return f"did you mean {context.command_path} --from {typed_path(named)}?"
     if "--from" in options:
         return ("a recording, a file or a folder with outputs is given as --from PATH; several files belong into one "
                 f"folder: {context.command_path} --from FOLDER")

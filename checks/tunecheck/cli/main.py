@@ -176,13 +176,14 @@ def explain(name: tuple[str, ...], markdown: bool, every: bool) -> None:
 
     CHECK is a check's id; a WORD is PIX, PHB, GNS, "Xid 79", or the code of a finding in JSON. Several are explained
     one after the other."""
-    from ..report.check_pages import asked_for, page, summary
+    from ..report.check_pages import WORDS, asked_for, page, summary
 
     if every:
         from ..report.style import style_for, wrap
-        from ..report.words.terms import NAMES
 
-        click.echo("\n".join(wrap(", ".join(sorted(NAMES, key=str.casefold)), style_for(sys.stdout).width)))
+        if name:
+            raise UsageError("--list lists every word; leave out the word, or leave out --list", Misuse.DOES_NOT_BELONG)
+        click.echo("\n".join(wrap(", ".join(WORDS), style_for(sys.stdout).width)))
         return
     if not name:
         raise UsageError("explain what? A check, which `tunecheck checks` lists, or a word of a report, such as PIX, "

@@ -54,7 +54,7 @@ def show(which: str, lock_file: str | None, as_json: bool) -> None:
         click.echo(to_json(found.frozen), nl=False)
         return
     click.echo(_shown(found))
-    _print(found, judge(found.frozen))
+    _print(found, judge(found.frozen, None, found.which))
 
 
 def _shown(found: Loaded) -> str:
@@ -104,7 +104,7 @@ def lint(which: tuple[str, ...], lock_file: str | None, source: str | None, live
         click.echo(f"judged for a box with {shown(box)}")
     for name in which or names():
         found = load(name, lock_file)
-        verdicts = judge(found.frozen, box)
+        verdicts = judge(found.frozen, box, found.which)
         if engine is not None:
             verdicts += _asked(found, engine)
         _print(found, verdicts, box)
@@ -118,7 +118,7 @@ def _asked(found: Loaded, engine: str) -> list[Verdict]:
 
     door = LiveHost()
     try:
-        answers = ask(door, found.frozen, engine)
+        answers = ask(door, found.frozen, engine, found.which)
     finally:
         door.close()
     return [] if answers is None else [answers]

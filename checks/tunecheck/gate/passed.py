@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from ..errors import Flaw, Misuse, UsageError
 from ..facts.typed_file import read_typed, typed_text
 from ..model.finding import Finding
 from ..util.text import and_more
+from ..util.typed_path import typed_path
 from ..util.whole_file import write_file
 from .state import State
 
@@ -63,7 +63,7 @@ def shortened(reasons: Sequence[str], most: int) -> list[str]:
 
 def again(path: str) -> str:
     """Return how the pass at ``path`` is made anew, as a command to paste."""
-    return _AGAIN if path == PATH else f"{_AGAIN} {shlex.quote(path)}"
+    return _AGAIN if path == PATH else f"{_AGAIN} {typed_path(path)}"
 
 
 def make_own_folder(path: str) -> None:

@@ -4,8 +4,9 @@ Says what it is, and the command that makes it readable."""
 from __future__ import annotations
 
 import io
-import shlex
 from pathlib import Path
+
+from ..util.typed_path import typed_path
 
 __all__ = ["how_to_give", "is_packed_recording", "own_document", "zstd_head"]
 
@@ -55,7 +56,7 @@ def how_to_give(path: str, origin: str, document: str) -> str:
     file = f"{path.rstrip('/')}/{origin}" if folder else path
     command = _unpacking(file)
     if not command:
-        return f"{document}, which is given by itself: --from {shlex.quote(file)}" if folder and Path(file).is_file() \
+        return f"{document}, which is given by itself: --from {typed_path(file)}" if folder and Path(file).is_file() \
             else f"{document}, packed; unpack it first, and give it by itself: --from snapshot.json"
     given = "" if ">" in command else f", and give {origin} by itself: --from FILE"
     return f"{document}, packed; unpack it first: {command}{given or '; then give --from snapshot.json'}"
@@ -68,7 +69,7 @@ def _unpacking(file: str) -> str:
             head = stream.read(512)
     except (OSError, ValueError):
         return ""
-    quoted = shlex.quote(file)
+    quoted = typed_path(file)
     for magic, command in _ARCHIVES:
         if head.startswith(magic) or (magic == b"ustar" and head[257:262] == magic):
             return f"{command} {quoted}"

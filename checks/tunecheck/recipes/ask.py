@@ -36,10 +36,11 @@ RULE = Rule(
 )
 
 
-def ask(door: LiveHost, recipe: Recipe, engine: str) -> Verdict | None:
-    """Return what the image says of the recipe's words; None where it takes them all. ``engine``: podman or docker."""
+def ask(door: LiveHost, recipe: Recipe, engine: str, which: str | None = None) -> Verdict | None:
+    """Return what the image says of the recipe's words; None where it takes them all. ``engine``: podman or docker.
+    ``which``: how a command names the recipe."""
     try:
-        found = _asked(door, recipe, engine)
+        found = _asked(door, recipe, engine, which)
     except Unreadable as error:
         found = Unknown(f"{engine} could not be asked: {error.reason}")
     if found is None:
@@ -50,12 +51,12 @@ def ask(door: LiveHost, recipe: Recipe, engine: str) -> Verdict | None:
     return Verdict(RULE, "overridden" if why else "reject", found, why or "")
 
 
-def _asked(door: LiveHost, recipe: Recipe, engine: str) -> str | None:
+def _asked(door: LiveHost, recipe: Recipe, engine: str, which: str | None) -> str | None:
     name = recipe.engine.name
     if recipe.serve.command == () or name not in _HELP:
         return Unknown("the image has a launcher of its own, which has no --help that is known")
     if recipe.image.image_id is None:
-        return Unknown("the image is not pinned, so nobody knows which one to ask; " + to_pin(recipe))
+        return Unknown("the image is not pinned, so nobody knows which one to ask; " + to_pin(recipe, which))
     image = recipe.image.image_id.removeprefix("sha256:")
     start = engines.start(recipe)
     done = door.run((engine, "run", "--rm", "--pull=never", "--network=none", *CONFINEMENT, f"--entrypoint={start[0]}",

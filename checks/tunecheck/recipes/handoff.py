@@ -48,7 +48,7 @@ def servable(which: str, lock: str | None) -> Recipe:
     if frozen.status == "draft" or found.source.serve.args is None:
         raise UsageError(f"{which}: is a draft, and a draft is never served; {to_pin(frozen, which)}",
                          Unserved.DRAFT)
-    for each in judge(frozen):
+    for each in judge(frozen, None, which):
         if each.outcome == "reject":
             reason = f", or state overrides.{each.rule.id} with a reason" if each.rule.overridable else ""
             raise UsageError(f"{which}: {each.message}; correct it{reason}", Unserved.RULE)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..facts.typed_file import read_typed, typed_text
+from ..util.typed_path import typed_path
 
 __all__ = ["SCHEMA", "Lock", "LockedImage", "LockedModel", "lock_beside", "lock_text", "pin_again", "read_lock"]
 
@@ -58,7 +58,7 @@ def lock_text(lock: Lock) -> str:
 
 def pin_again(which: str) -> str:
     """Return the command that writes the lock of a recipe, which is named by its id or its file."""
-    return f"tunecheck recipe pin {shlex.quote(which)}"
+    return f"tunecheck recipe pin {typed_path(which)}"
 
 
 def read_lock(path: Path, which: str | None = None) -> Lock:

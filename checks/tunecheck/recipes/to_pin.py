@@ -15,9 +15,9 @@ SHIPPED = Path(__file__).parent
 
 
 def to_pin(recipe: Recipe, which: str | None = None) -> str:
-    """Return what pins the recipe: the command, behind what its source leaves open. ``which``: its id or file; default:
-    its id."""
-    which = which or recipe.id
+    """Return what pins the recipe: the command, behind what its source leaves open. ``which``: its id or file. Where a
+    box is served a recipe that this package does not bring, nothing tells its file."""
+    which = which or (recipe.id if (SHIPPED / f"{recipe.id}.yml").is_file() else "FILE")
     if recipe.image.ref is None and recipe.image.image_id is None:
         return ("nobody published its image, so it cannot be pinned as it is; where you have one: "
                 f"{stated_first(which, 'image.ref')}")

@@ -17,14 +17,19 @@ from .sentences import check_of_sentence
 from .words.command_line import LINK, by_loader
 from .words.document_words import told
 from .words.fleet_words import EVENT_WORDS
-from .words.terms import NAMES, numbered, term
+from .words.terms import LISTED, NAMES, numbered, respelled, term
 
-__all__ = ["asked_for", "page", "summary"]
+__all__ = ["WORDS", "asked_for", "page", "summary"]
+
+#: Every word that has a page and is no check, no fact (docs/facts.md) and no code (docs/codes.md).
+WORDS = sorted((*LISTED, *VARIABLES), key=str.casefold)
 
 _HERE = Path(__file__).resolve().parents[1]
 #: No question by name is longer; a pasted line of a log is.
 _LONGEST = 1000
 _BETWEEN = re.compile(r"[\s,;/&]+")
+#: What a report or a sentence puts around a word.
+_AROUND = " \"'`()[]:.?!,;"
 #: As the fleet's reports name a finding.
 _FINDING = re.compile(r"[0-9a-f]{8}")
 _XID_NAME = re.compile(r"(s?xid)\b", re.IGNORECASE)
@@ -71,11 +76,14 @@ def asked_for(words: Sequence[str]) -> list[str]:
     whole = " ".join(" ".join(words).split())
     if len(whole) > _LONGEST or told(whole) or whole.upper() in EVENT_WORDS:
         return [whole]      # "one way", "ghost latch", "GPU lost"
+    bare = whole.strip(_AROUND)
+    if bare != whole and not _is_name(whole) and (_is_name(bare) or bare.upper() in EVENT_WORDS):
+        return [bare]       # as a report and a sentence print it: PIX:, (PIX), "PIX"
     found: list[str] = []
     left = [each for each in _BETWEEN.split(whole) if each]
     while left:
         numbers = _XID_NAME.match(found[-1]) if found else None
-        if found and left[0].lower() == "and":
+        if found and left[0].lower() in ("and", "or"):
             left = left[1:]
         elif numbers and left[0].isdigit():
             found.append(f"{numbers[1]} {left[0]}")
@@ -98,7 +106,8 @@ def _is_name(name: str) -> bool:
     known = name.upper() not in EVENT_WORDS and term(name) and ("xid" not in name.lower() or _ONE_XID.fullmatch(name))
     # A plain word (box, full) that documents take as a value may stand in any sentence.
     value = "-" in name and told(name)
-    return bool(_in_words(name) or known or fact_page(name) or _code(name) or variable_of(name) or value)
+    return bool(_in_words(name) or known or fact_page(name) or _code(name) or variable_of(name) or value
+                or respelled(name))
 
 
 def summary(check: str) -> str:
@@ -121,7 +130,11 @@ def page(check: str) -> str:
         if values := told(check):
             judge = f"\nThe check: `tunecheck explain {_in_words(check)}`\n" if _in_words(check) else ""
             return f"# {check.strip()}\n\nA value in JSON documents.\n\n{values}{judge}"
-        if judge := _in_words(check) or check_of_sentence(check):
+        if judge := _in_words(check):
+            return page(judge)
+        if meant := respelled(check):
+            return meant
+        if judge := check_of_sentence(check):
             return page(judge)
         if _FINDING.fullmatch(check) and not numbered(check):
             raise UsageError(f"{check} is the id of a finding of the fleet, and no check or word; on the control node "
@@ -135,7 +148,7 @@ def page(check: str) -> str:
         naming = _naming(" ".join(check.split())) if not near else []
         hint = did_you_mean(near) if near else \
             f"these pages say it: {', '.join(naming[:5])}" if naming else \
-            "`tunecheck checks` lists them, and `tunecheck explain` alone the words"
+            "`tunecheck checks` lists the checks, and `tunecheck explain --list` the words"
         raise UsageError(f"no check or word is called {check!r}; {hint}", Misuse.NO_SUCH)
     for folder in _FOLDERS:
         if (folder / f"{check}.md").is_file():

@@ -67,7 +67,8 @@ def _mappings(host: str, box_spec: object, own: object | None) -> tuple[Mapping[
             f"{host} out of the play with -l"
         ])  # fmt: skip
     problems = [
-        f"{variable}: expected a mapping, found {_kind(value)}; write {variable}: and its keys indented below"
+        f"{variable}: " + (refusals.of_template(value) or f"expected a mapping, found {_kind(value)}; write "
+                           f"{variable}: and its keys indented below")
         for variable, value in ((GROUP, box_spec), (HOST, own if own is not None else {}))
         if not isinstance(value, Mapping)
     ]
@@ -97,6 +98,8 @@ def _profile(group: Mapping[str, Any], own: Mapping[str, Any]) -> profile_files.
             raise SpecError([f"{HOST}.profile: is empty (null), and takes the one of {GROUP} away; remove the line",
                              *slips])
         raise SpecError([f"{GROUP}.profile: is missing; choose the one that fits the box: {known}", *slips])
+    if template := refusals.of_template(stated):
+        raise SpecError([f"{variable}.profile: {template}"])
     try:
         return profile_files.load(stated)
     except SpecError as error:

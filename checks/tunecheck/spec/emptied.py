@@ -23,18 +23,18 @@ _NEEDED = ("accelerators.pci_ids",)
 
 def without_effect(box_spec: object, box_spec_host: object | None) -> list[str]:
     """Return a sentence for each empty mapping of the two variables below which a profile, or ``box_spec``, states
-    values: they stay. Empty where the variables are refused for something else."""
+    values that stay. Empty where the variables are refused for something else."""
     group, own = (value if isinstance(value, Mapping) else {} for value in (box_spec, box_spec_host))
     try:
         profile = profile_files.load(own.get("profile", group.get("profile")))
     except SpecError:
         return []
-    below, found = [Layer(profile.name, profile.values)], []
-    for layer in (Layer(GROUP, group), Layer(HOST, own)):
-        lower = merge(*below)
-        found += [f"{layer.origin}.{path}: {{}} changes nothing; {way}" for path in _empty(layer.values)
-                  if (way := way_without(path, lower, layer.origin))]
-        below.append(layer)
+    layers, found = [Layer(profile.name, profile.values), Layer(GROUP, group), Layer(HOST, own)], []
+    for at, layer in enumerate(layers[1:], 1):
+        if empty := list(_empty(layer.values)):
+            lower, whole = merge(*layers[:at]), merge(*layers)
+            found += [f"{layer.origin}.{path}: {{}} changes nothing; {way}" for path in empty
+                      if (way := way_without(path, lower, layer.origin, whole))]
     return found
 
 
@@ -47,15 +47,17 @@ def _empty(values: Mapping[Any, Any], at: str = "") -> Iterator[str]:
             yield f"{at}{name}"
 
 
-def way_without(path: str, lower: Merged, variable: str) -> str:
+def way_without(path: str, lower: Merged, variable: str, whole: Merged | None = None) -> str:
     """Return what is to be written in ``variable`` to be without the values that the layers ``lower`` state below the
-    mapping ``path``. "" where there are none."""
+    mapping ``path``. "" where there are none. ``whole``: all layers; a value that one above replaces is none that
+    stays."""
     at: object = lower.values
     for part in path.split("."):
         at = at.get(part) if isinstance(at, Mapping) else None
     neutral = dict(leaves(asdict(Spec())))
     kept = [name for name, value in leaves(at, path) if isinstance(at, Mapping) and at and name not in _NEEDED
-            and _plain(value) != _plain(neutral.get(name))]
+            and _plain(value) != _plain(neutral.get(name))
+            and (whole is None or whole.origins.get(name) == lower.origins.get(name))]
     if not kept:
         return ""
     origins = list(dict.fromkeys(lower.origin(name, "") for name in kept))

@@ -77,8 +77,10 @@ def listing(inventory: str, limit: str | None = None) -> dict[str, Any]:
         told = done.stderr.decode(errors="replace").strip()
         if limit and "do not match any hosts" in told:
             return {}
+        locked = ["something in it is encrypted; name the file with its password: export "
+                  "ANSIBLE_VAULT_PASSWORD_FILE=FILE"] if "vault secrets" in told else []
         raise UsageError("\n".join([f"Ansible cannot read inventory {inventory}; it says:", *broken_files(inventory),
-                                    told]), Misuse.UNREADABLE)
+                                    told, *locked]), Misuse.UNREADABLE)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -107,10 +109,10 @@ def broken_files(inventory: str) -> list[str]:
         try:
             text = path.read_text(encoding="utf-8")
             node = None if text.startswith("$ANSIBLE_VAULT;") else yaml.compose(text)
-            if folder and node is not None and not isinstance(node, yaml.MappingNode):
+            if folder and node is not None and not isinstance(node, yaml.MappingNode) and yaml.safe_load(text):
                 found.append(f"{path}:{node.start_mark.line + 1}: here stands no name of a variable; expected a "
                              "mapping, as `box_spec:` with its keys indented below")
-        except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, OSError, UnicodeDecodeError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             why = f" (read because {folder} is beside {inventory})" if folder and not root.is_dir() else ""
             problem = getattr(error, "problem", None) or error

@@ -18,9 +18,10 @@ from tunecheck.spec.merge import module_name
 
 from ..util.suggestions import did_you_mean, nearest
 
-__all__ = ["contradictions", "of_model", "of_tokens", "of_values"]
+__all__ = ["contradictions", "of_model", "of_template", "of_tokens", "of_values"]
 
 _LATEST = re.compile(r"(?<![a-z0-9])latest(?![a-z0-9])", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\{\{|\{%")
 _PATTERNS = {
     "pci_ids": 'vendor:device in lower-case hex, for example "10de:2bb1" (lspci -nn prints it in brackets)',
     "version": 'one exact driver release, for example "595.71.05"; a branch or a range is not reproducible',
@@ -52,9 +53,14 @@ def of_values(value: object, path: str) -> list[tuple[str, str]]:
         return [each for i, item in enumerate(value) for each in of_values(item, f"{path}[{i}]")]
     if isinstance(value, str) and _LATEST.search(value):
         return [(path, f"{value!r} says 'latest', which means another thing tomorrow; state an exact value")]
-    if isinstance(value, str) and "{{" in value:
-        return [(path, f"{value!r} is a template that was not rendered; write the final value")]
-    return []
+    template = of_template(value)
+    return [(path, template)] if template else []
+
+
+def of_template(value: object) -> str:
+    """Return a sentence about a text that Jinja should have made another one; "" where it is none."""
+    return f"{value!r} is a template that was not rendered; write the final value" \
+        if isinstance(value, str) and _TEMPLATE.search(value) else ""
 
 
 def _spelled_twice(value: Mapping[Any, Any], path: str) -> list[tuple[str, str]]:

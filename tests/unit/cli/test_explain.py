@@ -249,7 +249,7 @@ def test_every_xid_of_the_catalogue_says_what_to_do() -> None:
 
 @pytest.mark.parametrize(("asked", "flaw", "names"), [
     (["79"], Misuse.NO_SUCH, '"Xid 79"?'), (["13"], Misuse.NO_SUCH, '"Xid 13"?'), (["gsn"], Misuse.NO_SUCH, " GNS?"),
-    (["0"], Misuse.NO_SUCH, "`tunecheck explain`"), (["XYZ"], Misuse.NO_SUCH, "`tunecheck checks`"),
+    (["0"], Misuse.NO_SUCH, "`tunecheck explain --list`"), (["XYZ"], Misuse.NO_SUCH, "`tunecheck checks`"),
     ([], Misuse.LEFT_OUT, "tunecheck explain --list"), (["foo"], Misuse.NO_SUCH, "'foo'; `tunecheck checks`"),
     (["owl"], Misuse.NO_SUCH, "'owl'; `tunecheck checks`"), (["pxi"], Misuse.NO_SUCH, " PIX?"),
     (["links"], Misuse.NO_SUCH, " link-"), (["acss"], Misuse.NO_SUCH, " ACS?"),

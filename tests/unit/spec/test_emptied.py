@@ -126,3 +126,13 @@ def test_freeze_says_it_beside_the_document() -> None:
 def test_the_play_says_it(tmp_path: Path) -> None:
     done, _ = play(tmp_path, "box_spec: {profile: lab, modules: {}}\n", "--check")
     assert done.returncode == 0 and "box_spec.modules: {} changes nothing" in " ".join(done.stderr.split()), done.stderr
+
+
+@pytest.mark.parametrize(("path", "above"), [
+    ("cpu", {"cpu": {"governor": "schedutil", "epp": "default"}}),
+    ("modules.nvidia-uvm", {"modules": {"nvidia_uvm": None}}), ("modules", {"modules": {"nvidia-uvm": None}})])
+def test_what_the_host_replaces_is_not_told_to_stay(path: str, above: dict[str, Any]) -> None:
+    group = {"profile": "lab", **_below(path, {})}
+    assert [each.partition(": ")[0] for each in without_effect(group, {})] == [f"box_spec.{path}"]
+    assert without_effect(group, above) == []
+    assert build("box", group, above).spec == build("box", {"profile": "lab"}, above).spec

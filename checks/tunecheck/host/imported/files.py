@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 import sys
 import zlib
@@ -23,6 +22,7 @@ from ...parsers.text.log_lines import LEFT_OUT
 from ...parsers.text.pasted import clean
 from ...parsers.text.repeats import shortened
 from ...util.at_first_use import dataclass
+from ...util.typed_path import typed_path
 from . import packed as imported_packed
 from .dressings import sections
 from .folders import below
@@ -148,9 +148,9 @@ def _of_zstd(file: str, content: bytes) -> UsageError:
     """Return the error for a file that is packed with zstd: a recording, which is read elsewhere, or a text."""
     from ..own_files import is_packed_recording  # start-up time
 
-    named = shlex.quote("box.tar.zst" if file == STANDARD_INPUT else file)
+    named = typed_path("box.tar.zst" if file == STANDARD_INPUT else file)
     if not is_packed_recording(content):
-        unpack_it = f"zstdcat {shlex.quote(file)} > text.txt" if file != STANDARD_INPUT else "zstdcat"
+        unpack_it = f"zstdcat {typed_path(file)} > text.txt" if file != STANDARD_INPUT else "zstdcat"
         return UsageError(f"{file}: packed with zstd, and no recording of tunecheck; unpack it first: {unpack_it}",
                           Damage.PACKING)
     if file == STANDARD_INPUT:
@@ -177,7 +177,7 @@ def _no_recording(file: str, name: str, part: bytes) -> None:
     """Refuse an archive with a recording in it, and a recording that lacks its zstd."""
     from ..own_files import is_packed_recording, own_document  # start-up time
 
-    quoted = shlex.quote(file)
+    quoted = typed_path(file)
     if part.startswith(imported_packed.ZSTD) and is_packed_recording(part):
         raise UsageError(f"{file}: {name} in it is a recording of tunecheck; unpack the archive and give the recording "
                          "by itself: --from box.tar.zst", Damage.PACKING)

@@ -4,11 +4,11 @@ inventory it is the verb that reads it."""
 from __future__ import annotations
 
 import os
-import shlex
 from itertools import islice
 from pathlib import Path
 
 from ...util.text import some
+from ...util.typed_path import typed_path
 
 __all__ = ["below"]
 
@@ -37,7 +37,7 @@ def below(path: str) -> str:
         return _of_inventory("below it is an Ansible inventory", folders[0])
     given = next((each for each in texts if any(not is_folder for _, is_folder in _entries(each))), texts[0])
     return (f"folders below it are not read ({some(names, _NAMED)}): give the one with the texts of one box, for "
-            f"example: tunecheck preflight --from {shlex.quote(given)}")
+            f"example: tunecheck preflight --from {typed_path(given)}")
 
 
 def _inventory(path: str) -> str:
@@ -52,7 +52,7 @@ def _inventory(path: str) -> str:
 
 
 def _of_inventory(what: str, inventory: str) -> str:
-    folder = shlex.quote(inventory)
+    folder = typed_path(inventory)
     return (f"{what}, which says what boxes shall be, and not what they are: to ask its boxes run: tunecheck audit -i "
             f"{folder}; to see what is asked of each: tunecheck spec show -i {folder}")
 

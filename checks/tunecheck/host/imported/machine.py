@@ -10,25 +10,18 @@ from typing import Any
 
 from ...errors import UsageError
 from ...model.absence import Absence, Reason
-from ...parsers.nvidia import bug_report
-from ...parsers.nvidia.topo_matrix import TABLE
 from ...parsers.text.damage import Damage
-from ...util.text import some
 from ..base import Completed, Unreadable
 from ..own_files import how_to_give, own_document
 from . import files as imported_files
-from . import hosts, kinds, posts
+from . import hosts, kinds
 from .nothing import nothing_of_use
 from .outputs import ON_THE_BOX, output_for
 from .sysfs import synthesise
+from .taking import kept, strays, take
 from .texts import Texts
 
 __all__ = ["ImportedHost", "load_import"]
-
-_TOPO = ("nvidia-smi", "topo", "-m")
-#: Kinds of which a machine has one answer.
-_ONE = ("lscpu", "numactl -H", "systemctl show", "spec", "/proc/driver/nvidia/version", "/proc/driver/nvidia/params",
-        "/proc/swaps")
 
 
 class ImportedHost:
@@ -140,9 +133,9 @@ def load_import(path: str) -> ImportedHost:
         if kinds.is_result(piece.text):
             advice.setdefault((piece.origin, kinds.advice(piece.text) or ""))
             continue
-        kind = _take(texts, piece)
-        taken = [*([kind] if kind is not None else []), *_kept(texts, piece)]
-        if taken and kind not in ("kernel log", "spec", "bug report") and _strays(texts, piece):
+        kind = take(texts, piece)
+        taken = [*([kind] if kind is not None else []), *kept(texts, piece)]
+        if taken and kind not in ("kernel log", "spec", "bug report") and strays(texts, piece):
             taken.append("kernel log")
         for each in taken:
             origins.setdefault(each, []).append(piece.origin)
@@ -194,114 +187,3 @@ def _flat(text: str) -> bool:
     from ...parsers.nvidia.smi_tree import is_flat  # start-up time
 
     return is_flat(text)
-
-
-def _tables(texts: Texts, piece: imported_files.Piece) -> str:
-    """Keep every table of one text, each with what stands above it. Return their kinds in one text."""
-    starts = [found.start() for found in TABLE.finditer(piece.text)]
-    reports = dict[str, None]()
-    for begin, end in zip([0, *starts[1:]], [*starts[1:], len(piece.text)], strict=True):
-        above = piece.text[max(0, begin - 300):begin].rsplit("\n\n", 1)[-1] if begin else ""
-        reports.setdefault(texts.topo(piece.text[begin:end], _TOPO, f"{piece.title or piece.origin} {above}"))
-    return ", ".join(reports)
-
-
-def _kept(texts: Texts, piece: imported_files.Piece) -> list[str]:
-    """Keep the outputs of tools in one text. Return their kinds."""
-    if piece.absent is not None or piece.path is not None:
-        return []
-    found = list(posts.kinds(piece.text))
-    for kind in found:
-        texts.posts.setdefault(kind, []).append(posts.Post(piece.origin, piece.text))
-    if "nvidia-smi -L" in found:
-        from ...parsers.nvidia.small_outputs import link_errors, symbols  # start-up time: few texts hold counters
-
-        counted = link_errors(piece.text)
-        if counted is not None:
-            apart = some(symbols(counted), 3)
-            found.append("nvidia-smi nvlink -e" + (f", of which this is not judged: {apart}" if apart else ""))
-    # lspci's own kind says it already.
-    return [kind for kind in found if kind != "lspci -v"]
-
-
-def _strays(texts: Texts, piece: imported_files.Piece) -> bool:
-    """Keep the lines with an Xid that stand in a text of another kind. Return whether there are any."""
-    if piece.path is not None or texts.reported or "NVRM: Xid (" not in piece.text:
-        return False
-    from .logs.log import strays  # start-up time
-
-    found = strays(piece.text)
-    if found:
-        _log(texts, found, piece.title or piece.origin)
-    return bool(found)
-
-
-def _log(texts: Texts, text: str, title: str) -> None:
-    """Keep a kernel log: its last boot as this one's, the others as history."""
-    from .logs.log import add  # start-up time: it takes many patterns
-
-    add(texts, text, title)
-
-
-def _take(texts: Texts, piece: imported_files.Piece) -> str | None:
-    """Keep what one text says. Return its kind, None where it is of no use."""
-    if piece.absent is not None and piece.path is not None:
-        texts.errors.setdefault(f"read {piece.path}", piece.absent)
-        return None
-    if bug_report.START in piece.title + piece.text[:2048]:
-        texts.reported = True
-        texts.taken = texts.taken or bug_report.date(piece.text)
-        name, release = bug_report.identity(piece.text)
-        for leaf, value in (("hostname", name), ("osrelease", release)):
-            if value:
-                texts.shown(f"/proc/sys/kernel/{leaf}", value)
-        return "bug report"
-    if piece.path is not None:
-        # A file that the report names is that file, whatever it holds; logs of /var/log may be of other boots.
-        texts.shown(piece.path, piece.text)
-        if piece.path.startswith("/var/log/") and kinds.recognise(piece.text) == "kernel log":
-            _log(texts, piece.text, piece.path)
-        return piece.path if piece.path.startswith("/proc/") else None
-    shown = kinds.shown(piece.title, piece.text)
-    if shown is not None:
-        path, content, reason = shown
-        if reason:
-            texts.errors.setdefault(f"read {path}", reason)
-        else:
-            texts.given(path, content)
-        return path
-    kind = kinds.recognise(piece.text)
-    if kind in _ONE:
-        texts.answer(kind, piece.text)
-    if kind == "topo":
-        return _tables(texts, piece)
-    if kind == "kernel log":
-        for name in () if texts.reported else hosts.in_log(piece.text):
-            texts.logged.setdefault(name, set()).add(piece.origin)
-        _log(texts, piece.text, piece.title or piece.origin)
-        return kind
-    if kind == "lspci":
-        texts.only_list = kinds.is_list(piece.text) and (texts.only_list or not texts.lspci)
-        texts.lspci.append(piece.text)
-    elif kind == "lspci -m":
-        from ...parsers.pci.lspci_machine import listing  # start-up time: few texts are one
-
-        texts.only_list = texts.only_list or not texts.lspci
-        texts.lspci.append(listing(piece.text))
-    elif kind == "nvidia-smi -q":
-        texts.smi.append(piece.text)
-    elif kind in ("numactl -H", "lscpu"):
-        from . import cpu  # start-up time: few folders hold one
-
-        texts.lscpu += [piece.text] if kind == "lscpu" else []
-        read = cpu.from_lscpu if kind == "lscpu" else cpu.from_numactl
-        read(piece.text, texts.file, texts.longer)
-    elif kind == "systemctl show":
-        texts.runs.setdefault(("systemctl", "show", "--property=DefaultLimitMEMLOCK"), piece.text)
-    elif kind == "spec":
-        texts.file("/etc/tunecheck/spec.json", piece.text)
-    elif kind == "sysfs values":
-        texts.values(piece.text)
-    elif kind is not None:
-        texts.file(kind, piece.text)
-    return kind

@@ -29,14 +29,16 @@ RULES: dict[str, Rule] = {
 }
 
 
-def judge(recipe: Recipe, box: Box | None = None) -> list[Verdict]:
+def judge(recipe: Recipe, box: Box | None = None, which: str | None = None) -> list[Verdict]:
     """Return what the rules find wrong with the recipe: nothing where all is well. Without a box the rules that ask for
-    one say nothing."""
+    one say nothing. ``which``: how a command names the recipe."""
     found = []
     for rule in RULES.values():
         text = rule.violation(recipe, box)
         if text is None:
             continue
+        if rule.way_out is not None:
+            text = f"{text}; {rule.way_out(recipe, which)}"
         why = recipe.overrides.get(rule.id) if rule.overridable else None
         weighed = ("unknown", str(text)) if isinstance(text, Unknown) else rule.weighed(recipe.engine, text)
         if weighed is None:

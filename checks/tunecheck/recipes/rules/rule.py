@@ -20,7 +20,8 @@ class Unknown(str):
 class Rule:
     """A compatibility rule. ``severity``: reject or warn. ``violation``: what is wrong with the recipe (on that box),
     or None. ``asks_box``: it speaks only where a box is given. ``bounds``: the releases that it is true of, or
-    ``unbounded``: why it is true of all."""
+    ``unbounded``: why it is true of all. ``way_out``: what to do, given how a command names the recipe; None where
+    ``violation`` says it."""
 
     id: str
     severity: str
@@ -31,6 +32,7 @@ class Rule:
     asks_box: bool = False
     bounds: Bounds | None = None
     unbounded: str = ""
+    way_out: Callable[[Recipe, str | None], str] | None = None
 
     def weighed(self, engine: Engine, text: str) -> tuple[str, str] | None:
         """Return the outcome and what is said of this engine's release; None where the rule is true no more."""

@@ -97,6 +97,9 @@ def counted_word(word: str) -> tuple[str, _Told] | None:
     if number := re.fullmatch(r"GPU(\d{1,3})", word, re.IGNORECASE):
         return word, (f"the GPU with number {number[1]}, counted from 0 in the order of the PCI addresses, as "
                       "nvidia-smi counts", "CUDA may count in another order: CUDA_DEVICE_ORDER.", "accelerator-count")
+    if numbers := re.fullmatch(r"GPU(\d{1,3})-GPU(\d{1,3})", word, re.IGNORECASE):
+        return word, (f"the pair of the GPUs with the numbers {numbers[1]} and {numbers[2]}",
+                      "The table of `tunecheck topo` says what lies between them.", "topo-relation")
     if number := re.fullmatch(r"Gen ?([1-7])", word, re.IGNORECASE):
         return word, (f"the speed of a PCIe link: generation {number[1]}, {_LANE[int(number[1])]} GT/s for each lane "
                       "and way", "", "link-speed")

@@ -21,8 +21,7 @@ def violation(recipe: Recipe, box: Box | None) -> str | None:
     wanted += [(f"revision of {model.id}", model.revision, _REVISION) for model in recipe.models]
     found = [name for name, stated, pattern in wanted if stated is None or not pattern.fullmatch(stated)]
     found += [f"files of {model.id}" for model in recipe.models if not model.files]
-    return (f"status is {recipe.status} without {', '.join(found)}; {to_pin(recipe)}"
-            if found else None)
+    return f"status is {recipe.status} without {', '.join(found)}" if found else None
 
 
 RULE = Rule(
@@ -31,6 +30,6 @@ RULE = Rule(
     " and file sums",
     "no published configuration states a digest or a revision, 2026-05; digests do not survive podman save and "
     "load, ids do",
-    violation, overridable=False,
+    violation, overridable=False, way_out=to_pin,
     unbounded="it is about registries and hubs, not about an engine",
 )
