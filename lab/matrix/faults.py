@@ -89,7 +89,8 @@ FAULTS = {
                          never="Kernel panic", tokens=("tunecheck_lab.hang=1",), seconds=_LATE,
                          prepare=lambda bench: hanging.install(bench.box, watchdog=True)),
     # virtio_blk has the root disk and loads in the initramfs; with this parameter it does not load.
-    "broken-initramfs": Fault("initramfs broken by a module parameter", "the initramfs restarts it, as panic= says",
+    "broken-initramfs": Fault("initramfs broken by a module parameter",
+                              "the initramfs restarts it, as panic= says (dracut: rd.emergency=, after rd.timeout=)",
                               shown="invalid for parameter `queue_depth'", seconds=_LATE,
                               modules={"virtio_blk": {"queue_depth": "none"}}, tags=("--tags", "acs,cmdline,modules")),
     "disk-full-at-commit": Fault("disk full at commit", "the guard's deadline, which the commit put off",

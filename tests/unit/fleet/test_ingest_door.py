@@ -207,7 +207,7 @@ def test_a_push_is_judged_by_what_the_receiver_holds(tmp_path: Path, monkeypatch
             found = {each.host: each for each in store.hosts()}
         said = {host: [each.code for each in row.problems if each.check == "spec-present"] for host, row in
                 found.items()}
-        assert said == {"gpu1": ["other-boards"], "gpu2": ["sent-spec"]}, "nobody holds one for gpu2"
+        assert said == {"gpu1": ["other-spec"], "gpu2": ["sent-spec"]}, "nobody holds one for gpu2"
         assert json.dumps(found["gpu2"].outcomes["spec"]) == '"unknown"'
     finally:
         inbox.close()
