@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lab import engine, needs, paths, process
 from lab.errors import LabError, NoMeansError
@@ -108,49 +107,33 @@ def _run(*argv: str, timed: bool = False) -> int:
 
     `timed` puts the elapsed time before each of Ansible's task headings."""
     pipe = {"stdout": subprocess.PIPE, "text": True, "errors": "replace"} if timed else {}
-    child = _begin(*argv, **pipe)
+    env = {**_environment(), **({"ANSIBLE_FORCE_COLOR": "1"} if timed and sys.stdout.isatty() else {})}
+    child = subprocess.Popen(argv, cwd=paths.REPO, env=env, preexec_fn=process.tie_to_parent(), **pipe)  # type: ignore[call-overload]
     try:
         for line in child.stdout or ():
             print(f"{elapsed()} {line}" if line.startswith(("TASK ", "PLAY ")) else line, end="", flush=True)
         return int(child.wait())
     except KeyboardInterrupt:
         # A terminal's Ctrl-C has reached the child too; a `kill` of this process has not.
-        _give_up(child, told=signal.SIGINT in process.ended_by)
+        if signal.SIGINT not in process.ended_by:
+            child.send_signal(signal.SIGINT)
+        try:
+            child.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill_tree(child.pid)
+            child.wait()
         raise
-
-
-def _begin(*argv: str, **pipe: Any) -> subprocess.Popen[Any]:
-    """Start a command of the environment in the repository; it ends with this process."""
-    env = {**_environment(), **({"ANSIBLE_FORCE_COLOR": "1"} if pipe and sys.stdout.isatty() else {})}
-    return subprocess.Popen(argv, cwd=paths.REPO, env=env, preexec_fn=process.tie_to_parent(), **pipe)
-
-
-def _give_up(child: subprocess.Popen[Any], told: bool = False) -> None:
-    """End it as Ctrl-C does, which it was `told` by the terminal or not: it cleans up first."""
-    if not told and child.poll() is None:
-        child.send_signal(signal.SIGINT)
-    try:
-        child.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        process.kill_tree(child.pid)
-        child.wait()
 
 
 def demo() -> int:
     """Set up, boot the lab box, run the main job on it. The box stays up for looking around."""
-    _packages(lab=True)
+    setup()
     box = Machine()
     was_up = box.state() is not None
-    # Image and boot need no more than this Python; the virtual environment is made beside them.
-    setting_up = _begin(sys.executable, "-m", "lab.front", "setup")
     try:
         if was_up:
             progress("lab box `lab` is already up; using it as it is")
-        elif _run(sys.executable, "-m", "lab", "up", "--image", "serving"):
-            return 1
-        if setting_up.wait():
-            if not was_up:
-                box.down()
+        elif _run(str(PYTHON), "-m", "lab", "up", "--image", "serving"):
             return 1
         begin = time.time()
         progress(f"ansible-playbook site.yml -i {INVENTORY}")
@@ -162,9 +145,6 @@ def demo() -> int:
         if not was_up:
             box.down()
         raise
-    finally:
-        if setting_up.poll() is None:
-            _give_up(setting_up, told=signal.SIGINT in process.ended_by)
     progress(f"ansible-playbook ended with exit code {rc} after {time.time() - begin:.0f} s")
     if report.exists():
         print(f"report: {report}")
