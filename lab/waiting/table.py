@@ -75,7 +75,7 @@ def _figure(value: float, unit: str) -> str:
 
 def _run(name: str, run: dict[str, Any], note: str) -> str:
     machine = run["machine"]
-    gpus = f"{len(machine['gpus'])} x {machine['gpus'][0]}"
+    gpus = f"{len(machine['gpus'])} x {machine['gpus'][0]}" if machine["gpus"] else machine["processor"]
     cores = f"{len(machine['pinned'])} of {machine['cores']} processors" if machine["pinned"] else (
         f"{machine['cores']} processors")
     return f"- [{name}]({name}): {machine['date']}, {gpus}, {cores}, Python {machine['python']}; {note}\n"
