@@ -70,7 +70,7 @@ class Machine:
 
     def up(
         self, layout: str = "switch", iommu: str = "intel", tie: bool = False, base: Path | None = None,
-        watchdog: bool = False, firmware: str = "bios", uuid: str = "",
+        watchdog: bool = False, firmware: str = "bios", uuid: str = "", cpus: int = qemu.CPUS,
     ) -> None:  # fmt: skip
         """Start the machine on a fresh overlay of the image `base` (default: the base image).
 
@@ -93,12 +93,12 @@ class Machine:
         try:
             self._start(layout, iommu, tie, base, [*(layouts.WATCHDOG if watchdog else []),
                                                    *uefi.arguments(firmware, self.folder),
-                                                   *(["-uuid", uuid] if uuid else [])])
+                                                   *(["-uuid", uuid] if uuid else [])], cpus)
         except BaseException:
             self.down()
             raise
 
-    def _start(self, layout: str, iommu: str, tie: bool, base: Path, more: list[str]) -> None:
+    def _start(self, layout: str, iommu: str, tie: bool, base: Path, more: list[str], cpus: int) -> None:
         access.make_keys(self.folder, self.name)
         # A relative backing file, so that the state folder can be moved.
         backing = os.path.relpath(base, self.folder)
@@ -112,7 +112,7 @@ class Machine:
         marker = f"tunecheck-lab-{self.name}"
         argv = qemu.command(
             disk=f"file={DISK},format=qcow2", console=CONSOLE, marker=marker, memory=MEMORY_MIB,
-            machine=layouts.machine_type(iommu, needs.accelerator() == "kvm"), vectors=bool(pinned),
+            machine=layouts.machine_type(iommu, needs.accelerator() == "kvm"), vectors=bool(pinned), cpus=cpus,
             extra=["-smbios", f"type=11,path={access.CREDENTIALS}",
                    "-qmp", f"unix:{qmp.SOCKET},server=on,wait=off",
                    *layouts.arguments(layout, iommu, MEMORY_MIB), *more],

@@ -17,7 +17,8 @@ _PLAIN, _VECTORS = "qemu64", "EPYC"
 # code looks for it: a second reboot took 103 and 104 s, with this limit 44 to 52 s (2 quiet cores, QEMU 7.2).
 _TRANSLATED = 128
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-CPUS = 2  # 33 s from power-on to ssh with one, 23 s with two (measured without KVM on 2 quiet cores)
+#: Of a machine that is alone: 43 s from power-on to ssh with one, 31 s with two (without KVM, 2 quiet cores).
+CPUS = 2
 
 
 def boot_timeout() -> float:
@@ -31,14 +32,14 @@ def boot_timeout() -> float:
 
 def command(
     *, disk: str, console: str, marker: str, extra: list[str], machine: str = "q35", memory: int = 1024,
-    vectors: bool = False,
+    vectors: bool = False, cpus: int = CPUS,
 ) -> list[str]:
     """Return QEMU's argv. File names are relative to the folder it is started in; `marker` is its -name; with
     `vectors` the CPU has AVX2 also without KVM."""
     emulated = [f"tcg,thread=multi,tb-size={_TRANSLATED}", "-cpu", _VECTORS if vectors else _PLAIN]
     accel = ["kvm", "-cpu", "host"] if needs.accelerator() == "kvm" else emulated
     return [
-        "qemu-system-x86_64", "-name", marker, "-accel", *accel, "-M", machine, "-m", str(memory), "-smp", str(CPUS),
+        "qemu-system-x86_64", "-name", marker, "-accel", *accel, "-M", machine, "-m", str(memory), "-smp", str(cpus),
         "-display", "none", "-nodefaults",
         "-drive", f"{disk},if=none,id=d0,cache=unsafe,discard=unmap",
         "-device", "virtio-blk-pci,drive=d0,addr=02.0,bootindex=1",

@@ -2,9 +2,10 @@
 
 Ansible sends every module as a zip of sources, and Python keeps no byte code of those: without KVM a `ping` costs 6 s
 of emulated CPU, and half of that compiles its own files once more. It changes nothing else: the key is the digest of
-the source, as in Python's own hash-based .pyc files. The folder is in memory, so neither a power cut nor a full disk
-reaches it, and only root writes there; LAB_BYTECODE names another, for the tests' plays on the machine itself. A
-traceback may name the folder of an earlier task.
+the source, as in Python's own hash-based .pyc files. The folder is on the disk, so that a reboot keeps it, and only
+root writes there; a file that a power cut or a full disk left half-written has not the digest that it begins with, and
+costs a compilation. LAB_BYTECODE names another folder, for the tests' plays on the machine itself. A traceback may name
+the folder of an earlier task.
 
 Every Python of the box reads this file first: it imports nothing that is not loaded anyway.
 """
@@ -14,24 +15,39 @@ import marshal
 import os
 import zipimport
 
-_FOLDER = os.environ.get("LAB_BYTECODE", "/run/lab-bytecode")
+_FOLDER = os.environ.get("LAB_BYTECODE", "/var/cache/lab-bytecode")
 _compile = zipimport._compile_source  # type: ignore[attr-defined]
 
 
+_DIGEST = 8     # bytes
+
+
+def _digest(content):  # type: ignore[no-untyped-def]
+    return _imp.source_hash(len(content), content)
+
+
 def _kept(pathname, source):  # type: ignore[no-untyped-def]
-    path = f"{_FOLDER}/{_imp.source_hash(len(source), source).hex()}"
+    path = f"{_FOLDER}/{_digest(source).hex()}"
     try:
         with open(path, "rb") as file:
-            return marshal.loads(file.read())
-    except (OSError, ValueError, EOFError, TypeError):
-        code = _compile(pathname, source)
+            kept = file.read()
+        if _digest(kept[_DIGEST:]) == kept[:_DIGEST]:
+            return marshal.loads(kept[_DIGEST:])
+    except OSError:
+        pass
+    code = _compile(pathname, source)
+    content = marshal.dumps(code)
+    part = f"{path}.{os.getpid()}"
     try:
         os.makedirs(_FOLDER, 0o755, exist_ok=True)      # noqa: PTH103
-        with open(f"{path}.{os.getpid()}", "wb") as file:
-            file.write(marshal.dumps(code))
-        os.rename(file.name, path)      # noqa: PTH104
-    except OSError:
-        pass        # not root, or no room
+        with open(part, "wb") as file:
+            file.write(_digest(content) + content)
+        os.rename(part, path)       # noqa: PTH104
+    except OSError:     # not root, or no room
+        try:    # noqa: SIM105
+            os.unlink(part)     # noqa: PTH108
+        except OSError:
+            pass
     return code
 
 

