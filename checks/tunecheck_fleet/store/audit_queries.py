@@ -5,32 +5,40 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, exists, func, or_, select
+from sqlalchemy import Connection, bindparam, exists, func, or_, select
 
 from ..fleet_report import Since
 from .schema import audit, host, identity, snap, span
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "SNAP_END", "between", "during", "earlier_names", "elsewhere", "heard_late", "last_answers",
-           "parts", "since", "there", "times"]
+__all__ = ["ANSWERED", "END", "SNAP_END", "between", "during", "earlier_names", "elsewhere", "heard_late",
+           "last_answers", "parts", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
 #: A snap's end: its own, or as long as its host is heard of in the same way.
 SNAP_END = func.coalesce(snap.c.to_audit, host.c.last_audit)
-_MOST = 2**31 - 1
+#: After every audit.
+END = 2**31 - 1
 #: A statement takes only so many parameters.
 _PART = 1000
 _Each = TypeVar("_Each", int, str)
+# What every report asks many times.
+_TIMES = Hot(select(audit.c.id, audit.c.started).where(audit.c.id > bindparam("last")).order_by(audit.c.id))
+_EARLIER_NAMES = Hot(
+    select(identity.c.host_id, identity.c.other).join(host, host.c.id == identity.c.host_id)
+    .where(identity.c.kind == "renamed", identity.c.audit_id > bindparam("then"), host.c.claimed.is_(None))
+    .order_by(identity.c.audit_id, identity.c.id))
+_RENAMED = Hot(select(host.c.id, host.c.name).where(
+    host.c.id.in_(select(identity.c.host_id).where(identity.c.kind == "renamed"))))
 
 
 def times(store: OpenHistory, connection: Connection) -> dict[int, float]:
     """Audit -> when it began."""
     last = next(reversed(store.times), 0)
-    for number, started in connection.execute(select(audit.c.id, audit.c.started).where(audit.c.id > last)
-                                              .order_by(audit.c.id)):
-        store.times[number] = started
+    store.times.update(_TIMES(connection, {"last": last}))
     return store.times
 
 
@@ -38,10 +46,7 @@ def earlier_names(connection: Connection, number: int) -> dict[int, str]:
     """What hosts were called in that audit, of those that were renamed in a later one. Not of one that only claims the
     key of a machine (claims.py): it had no other name."""
     found: dict[int, str] = {}
-    for host_id, other in connection.execute(
-            select(identity.c.host_id, identity.c.other).join(host, host.c.id == identity.c.host_id)
-            .where(identity.c.kind == "renamed", identity.c.audit_id > number, host.c.claimed.is_(None))
-            .order_by(identity.c.audit_id, identity.c.id)):
+    for host_id, other in _EARLIER_NAMES(connection, {"then": number}):
         found.setdefault(host_id, other)
     return found
 
@@ -49,11 +54,13 @@ def earlier_names(connection: Connection, number: int) -> dict[int, str]:
 def elsewhere(connection: Connection, number: int) -> set[int]:
     """Hosts that were renamed once, and of which another one holds what the machine told in that audit under that name:
     nobody knew yet that it is this one (claims.py)."""
+    every = _RENAMED(connection)
+    if not every:
+        return set()
     renamed = select(identity.c.host_id).where(identity.c.kind == "renamed")
     here = set(connection.execute(select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
         snap.c.host_id.in_(renamed), there(number, ()))).scalars())
-    rest = {each: name for each, name in connection.execute(
-        select(host.c.id, host.c.name).where(host.c.id.in_(renamed))) if each not in here}
+    rest = {each: name for each, name in every if each not in here}
     if not rest:
         return set()
     called = earlier_names(connection, number)
@@ -92,13 +99,17 @@ def last_answers(connection: Connection, host_ids: Collection[int], number: int)
     return list(found.values())
 
 
+_FIRST = snap.alias()
+_HEARD_LATE = Hot(
+    select(snap.c.host_id, func.min(snap.c.from_audit)).join(host, host.c.id == snap.c.host_id)
+    .join(_FIRST, (_FIRST.c.host_id == host.c.id) & (_FIRST.c.from_audit == host.c.first_audit))
+    .where(*(_FIRST.c.status != each for each in ANSWERED), or_(*(snap.c.status == each for each in ANSWERED)))
+    .group_by(snap.c.host_id))
+
+
 def heard_late(connection: Connection) -> dict[int, int]:
     """Of hosts that were silent when they were asked first: the first audit that they answered."""
-    first = snap.alias()
-    return dict(map(tuple, connection.execute(
-        select(snap.c.host_id, func.min(snap.c.from_audit)).join(host, host.c.id == snap.c.host_id)
-        .join(first, (first.c.host_id == host.c.id) & (first.c.from_audit == host.c.first_audit))
-        .where(first.c.status.not_in(ANSWERED), snap.c.status.in_(ANSWERED)).group_by(snap.c.host_id))))
+    return dict(_HEARD_LATE(connection))
 
 
 def during(audit_id: Any) -> Any:
@@ -107,7 +118,7 @@ def during(audit_id: Any) -> Any:
 
 
 def between(column: Any, after_audit: int | None, upto_audit: int | None) -> tuple[Any, Any]:
-    return column > (after_audit or 0), column <= (_MOST if upto_audit is None else upto_audit)
+    return column > (after_audit or 0), column <= (END if upto_audit is None else upto_audit)
 
 
 def parts(wanted: Collection[_Each], size: int = _PART) -> Iterator[list[_Each]]:

@@ -7,10 +7,11 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, Row, bindparam, delete, func, insert, select, update
 
 from tunecheck import __version__
 from tunecheck.errors import Misuse, UsageError
@@ -73,7 +74,7 @@ def resume(store: OpenHistory, scope: str, younger_than_s: float) -> AuditHead |
         forget_silent(connection, row.id)
         _hold(store, connection, "pull", row.id, now)
         store.open[row.id] = opened
-        return _head(row)
+        return _head(_NUMBERED(connection, {"number": row.id})[0])
 
 
 def finish(store: OpenHistory, audit_id: int, settle: Callable[[OpenHistory, Connection, int], None]) -> None:
@@ -149,18 +150,28 @@ def beat(store: OpenHistory, connection: Connection, opened: Open) -> None:
         opened.beat = now
 
 
+_HEADS = select(audit.c.id, audit.c.started, audit.c.scope, audit.c.asked, audit.c.tunecheck, audit.c.catalogue,
+                audit.c.finished, audit.c.trigger, audit.c.note, audit.c.rebaselined)
+_EVERY = _HEADS.where(audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
+_ALL, _LAST = Hot(_EVERY), Hot(_EVERY.limit(bindparam("last", type_=Integer)))
+_FINISHED_FIRST = _HEADS.order_by(audit.c.finished.is_(None), audit.c.id.desc()).limit(1)
+_NEWEST, _NUMBERED = Hot(_FINISHED_FIRST.where(audit.c.pruned.is_(False))), Hot(
+    _HEADS.where(audit.c.id == bindparam("number")))
+_SCOPE = Hot(select(audit.c.scope).where(audit.c.id == bindparam("number")))
+_OLDER = _EVERY.where(audit.c.id < bindparam("number"), audit.c.finished.is_not(None))
+_BEFORE, _BEFORE_ANY = Hot(_OLDER.where(audit.c.scope == bindparam("of")).limit(1)), Hot(_OLDER)
+
+
 def listed(store: OpenHistory, last: int | None) -> list[AuditHead]:
     with store.db.read() as connection:
-        wanted = select(audit).where(audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
-        return [_head(row) for row in connection.execute(wanted.limit(last) if last is not None else wanted)][::-1]
+        rows = _ALL(connection) if last is None else _LAST(connection, {"last": last})
+    return [_head(row) for row in rows][::-1]
 
 
 def head(store: OpenHistory, audit_id: int | None) -> AuditHead:
     with store.db.read() as connection:
-        wanted = select(audit).order_by(audit.c.finished.is_(None), audit.c.id.desc()).limit(1)
-        chosen = audit.c.pruned.is_(False) if audit_id is None else audit.c.id == audit_id
-        row = connection.execute(wanted.where(chosen)).first()
-    if row is not None:
+        rows = _NEWEST(connection) if audit_id is None else _NUMBERED(connection, {"number": audit_id})
+    for row in rows:
         return _head(row)
     if audit_id is None:
         raise UsageError(f"{store.where}: holds no audit yet; run: {own_command('audit -i INVENTORY')}", Misuse.EMPTY)
@@ -169,19 +180,12 @@ def head(store: OpenHistory, audit_id: int | None) -> AuditHead:
 
 def previous(store: OpenHistory, audit_id: int) -> AuditHead | None:
     with store.db.read() as connection:
-        scope = connection.execute(select(audit.c.scope).where(audit.c.id == audit_id)).scalar()
-        older = select(audit).where(audit.c.id < audit_id, audit.c.finished.is_not(None),
-                                    audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
-        row = connection.execute(older.where(audit.c.scope == (scope or "")).limit(1)).first()
-        if row is None:
-            asked = set(connection.execute(_names_in(audit_id)).scalars())
-            row = next((other for other in connection.execute(older).all() if not asked.isdisjoint(
-                connection.execute(_names_in(other.id)).scalars())), None)
-    return None if row is None else _head(row)
-
-
-def _names_in(audit_id: int) -> Select[tuple[str]]:
-    return select(host.c.name).join(snap, snap.c.host_id == host.c.id).where(there(audit_id, ()))
+        scope = next((scope for scope, in _SCOPE(connection, {"number": audit_id})), "")
+        rows = _BEFORE(connection, {"number": audit_id, "of": scope})
+        if not rows and (older := _BEFORE_ANY(connection, {"number": audit_id})):
+            asked = _put(connection, audit_id)
+            rows = [*islice((row for row in older if asked & _put(connection, row[0])), 1)]
+    return _head(rows[0]) if rows else None
 
 
 def last_with(store: OpenHistory, name: str) -> int | None:
@@ -220,9 +224,11 @@ def _nothing(audit_id: int) -> UsageError:
                       Misuse.NO_SUCH)
 
 
-def _head(row: Row[Any]) -> AuditHead:
-    return AuditHead(row.id, row.started, row.scope, row.asked, row.tunecheck, row.catalogue, row.finished,
-                     "push" if row.trigger == "push" else "pull", row.note, row.rebaselined)
+def _head(row: Sequence[Any]) -> AuditHead:
+    """Of a row of _HEADS."""
+    number, started, scope, asked, version, catalogue, finished, trigger, note, rebaselined = row
+    return AuditHead(number, started, scope, asked, version, catalogue, finished,
+                     "push" if trigger == "push" else "pull", note, bool(rebaselined))
 
 
 def _opened(connection: Connection, row: Row[Any], now: float) -> Open:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, false, func, or_, select, true
 
 from ..uncollected import uncollected
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, between, earlier_names, since, times
+from .audit_queries import ANSWERED, END, SNAP_END, earlier_names, since, times
 from .history import names_and_values, receipt, runs
 from .rows import ChangeRow, DiffRow, TimelineRow
 from .schema import host, snap, span
@@ -22,37 +22,44 @@ if TYPE_CHECKING:
 __all__ = ["changes", "diff", "timeline"]
 
 
+_WINDOW = span.c.from_audit > bindparam("a"), span.c.from_audit <= bindparam("b")
+#: The value until then.
+_UNTIL = span.alias()
+_CHANGES = (
+    select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware, span.c.before_id,
+           span.c.from_audit, span.c.after_audit, _UNTIL.c.from_audit, _UNTIL.c.after_audit)
+    .join(host, host.c.id == span.c.host_id)
+    .outerjoin(_UNTIL, (_UNTIL.c.host_id == span.c.host_id) & (_UNTIL.c.fact_id == span.c.fact_id)
+               & (_UNTIL.c.until_audit == span.c.from_audit))
+    .where(*_WINDOW, span.c.baseline == false()).order_by(span.c.from_audit, host.c.name, span.c.fact_id))
+#: Not of a machine of which another one has the name there.
+_CHANGES_THERE = _CHANGES.where(or_(host.c.retired_audit.is_(None), host.c.retired_audit > bindparam("b")))
+_EVERY_CHANGE, _EVERY_CHANGE_THERE = Hot(_CHANGES), Hot(_CHANGES_THERE)
+
+
 def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
             facts: Collection[str] | None = None, name: str | None = None) -> list[ChangeRow]:
-    last = span.alias()     # the value until then
     with store.db.read() as connection:
         when = times(store, connection)
         only = store.interned.only(connection, span.c.fact_id, facts)
         called = earlier_names(connection, upto_audit) if upto_audit is not None else {}
-        if upto_audit is not None:      # another machine has the name there
-            only = (*only, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto_audit))
         if name is not None:
             those = [number for number, earlier in called.items() if earlier == name]
             only = (*only, (host.c.name == name) & host.c.id.not_in(list(called)) | host.c.id.in_(those)
                     if called else host.c.name == name)
-        rows = connection.execute(
-            select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,
-                   span.c.before_id, span.c.from_audit, span.c.after_audit, last.c.from_audit, last.c.after_audit)
-            .join(host, host.c.id == span.c.host_id)
-            .outerjoin(last, (last.c.host_id == span.c.host_id) & (last.c.fact_id == span.c.fact_id)
-                       & (last.c.until_audit == span.c.from_audit))
-            .where(*between(span.c.from_audit, after_audit, upto_audit), span.c.baseline == false(), *only)
-            .order_by(span.c.from_audit, host.c.name, span.c.fact_id)).all()
+        window = {"a": after_audit or 0, "b": END if upto_audit is None else upto_audit}
+        wanted = _CHANGES if upto_audit is None else _CHANGES_THERE
+        rows: Sequence[Any] = connection.execute(wanted.where(*only), window).all() if only else (
+            _EVERY_CHANGE if upto_audit is None else _EVERY_CHANGE_THERE)(connection, window)
         named, values = names_and_values(store, connection, rows)
-        before = store.interned.decoded(connection, {row.before_id for row in rows})
-        ran = runs(connection, {row.id for row in rows})
+        before = store.interned.decoded(connection, {row[6] for row in rows})
+        ran = runs(connection, {row[2] for row in rows})
     return [ChangeRow(called.get(host_id, called_now), group, hardware, named[number], before[before_id], values[held],
                       since(when, begun, after), receipt(ran, host_id, begun),
                       None if first is None else since(when, first, ahead))
             for number, held, host_id, called_now, group, hardware, before_id, begun, after, first, ahead in rows]
 
 
-_WINDOW = span.c.from_audit > bindparam("a"), span.c.from_audit <= bindparam("b")
 _MOVED = Hot(select(span.c.host_id, span.c.fact_id, span.c.before_id, span.c.value_id)
              .where(*_WINDOW, span.c.baseline == false()).order_by(span.c.from_audit))
 _ANEW = Hot(select(span.c.host_id, span.c.fact_id).where(*_WINDOW, span.c.baseline == true()))

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, update
 
 from .audit_queries import ANSWERED, SNAP_END, earlier_names, since, times
 from .rows import Claim
 from .schema import audit, decided, host, identity, snap
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -62,15 +63,19 @@ def kinds(connection: Connection, host_id: int, other: str | None = None) -> set
         identity.c.host_id == host_id, *([identity.c.other == other] if other is not None else []))).scalars())
 
 
+_CLAIMED = Hot(
+    select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.id, _FIRST.c.name).select_from(host)
+    .join(_FIRST, _FIRST.c.key == host.c.claimed).where(
+        *(or_(each.c.retired_audit.is_(None), each.c.retired_audit > bindparam("then")) for each in (host, _FIRST)),
+        host.c.first_audit <= bindparam("then")))
+
+
 def claims(store: OpenHistory, number: int) -> list[Claim]:
-    mine, owners = ((or_(each.c.retired_audit.is_(None), each.c.retired_audit > number)) for each in (host, _FIRST))
     with store.db.read() as connection:
-        when = times(store, connection)
-        claimed = connection.execute(
-            select(host.c.id, host.c.name, host.c.claimed, _FIRST.c.id, _FIRST.c.name).select_from(host)
-            .join(_FIRST, _FIRST.c.key == host.c.claimed).where(mine, owners, host.c.first_audit <= number)).all()
+        claimed = _CLAIMED(connection, {"then": number})
         if not claimed:
             return []
+        when = times(store, connection)
         called = earlier_names(connection, number)
         rows = [(host_id, called.get(host_id, name), key, first_id, called.get(first_id, owner))
                 for host_id, name, key, first_id, owner in claimed]

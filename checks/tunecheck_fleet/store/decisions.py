@@ -18,6 +18,7 @@ from .audit_queries import earlier_names
 from .rows import Decided
 from .sanitize import plain
 from .schema import decided, decision, host, told
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -73,10 +74,15 @@ def names(store: OpenHistory) -> dict[int, list[str]]:
     return found
 
 
+_ANY = Hot(select(decided.c.decision_id).limit(1))
+
+
 def decisions(store: OpenHistory, audit_id: int) -> list[Decided]:
     """What holds now of the hosts that were there in that audit, by the names of then, as of whichever audit it was
     said; the oldest first."""
     with store.db.read() as connection:
+        if not _ANY(connection):
+            return []
         rows = connection.execute(
             select(decision, decided.c.host_id, decided.c.name, host.c.name.label("host")).select_from(decision)
             .join(decided, decided.c.decision_id == decision.c.id).join(host, host.c.id == decided.c.host_id)

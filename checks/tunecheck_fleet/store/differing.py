@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from . import audits
 from .audit_queries import during, earlier_names, since, times
@@ -16,6 +16,7 @@ from .history import names_and_values
 from .hosts import find
 from .rows import Differing, Outlier
 from .schema import compared, differing, fact, host, span
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,10 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["among", "is_kept", "keep", "of_host", "standing"]
 
 
+_ANY = Hot(select(differing.c.host_id).limit(1))
+
+
 def standing(store: OpenHistory, number: int, after: int) -> list[Differing]:
     """What was open at the audit ``after`` or began later, up to audit ``number``; of several times that a host
     differed the last."""
     with store.db.read() as connection:
+        if not _ANY(connection):
+            return []
         when = times(store, connection)
         called = earlier_names(connection, number)
         rows = connection.execute(
@@ -61,9 +67,12 @@ def of_host(store: OpenHistory, name: str) -> list[tuple[Differing, Any]]:
              values.get(value_id)) for fact_id, value_id, told, until, seen, after, began in rows]
 
 
+_KEPT = Hot(select(compared.c.audit_id).where(compared.c.audit_id == bindparam("number")))
+
+
 def is_kept(store: OpenHistory, number: int) -> bool:
     with store.db.read() as connection:
-        return connection.execute(select(compared.c.audit_id).where(compared.c.audit_id == number)).first() is not None
+        return bool(_KEPT(connection, {"number": number}))
 
 
 def among(store: OpenHistory, number: int, facts: Collection[str], share: float, at_least: int) -> list[Outlier]:

@@ -36,6 +36,14 @@ _HOST = select(
 _HOSTS = Hot(_HOST.where(there(bindparam("then"), ())).order_by(host.c.name, host.c.id))
 _NAMED = select(host.c.id, host.c.name, snap.c.status).join(snap, snap.c.host_id == host.c.id)
 _NAMES = Hot(_NAMED.where(there(bindparam("then"), ())))
+_KNOWN = Hot(select(host.c.name).where(host.c.retired_audit.is_(None)).order_by(host.c.name))
+_EVENTS = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
+           .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
+_OF_KIND = {mended: _EVENTS.where(identity.c.kind == "mended" if mended else identity.c.kind != "mended")
+            for mended in (False, True)}
+_EVENTS_OF = {mended: Hot(each.where(identity.c.audit_id == bindparam("then"))) for mended, each in _OF_KIND.items()}
+_EVENTS_UPTO = {mended: Hot(each.where(identity.c.audit_id <= bindparam("then"), or_(
+    host.c.retired_audit.is_(None), host.c.retired_audit > bindparam("then")))) for mended, each in _OF_KIND.items()}
 _TOLD: Select[Any] = select(
     newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
 #: Hosts whose newest answers are read at a time: a host with 40 findings has 20 KiB of text there, of which hardly
@@ -156,8 +164,7 @@ def names(store: OpenHistory, audit_id: int, also: Collection[int] = (), answere
 
 def known_hosts(store: OpenHistory) -> list[str]:
     with store.db.read() as connection:
-        return list(connection.execute(select(host.c.name).where(host.c.retired_audit.is_(None))
-                                       .order_by(host.c.name)).scalars())
+        return [name for name, in _KNOWN(connection)]
 
 
 def find(store: OpenHistory, connection: Connection, name: str) -> Row[Any]:
@@ -189,20 +196,17 @@ def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None =
                     mended: bool = False) -> list[IdentityEvent]:
     """Of one audit, or of all up to one. Hosts have the names that they had there. ``mended``: who got a key of its
     own, in place of who is not who it was."""
-    wanted = (select(host.c.id, host.c.name, host.c.key, identity.c.kind, identity.c.other, identity.c.audit_id)
-              .join(host, host.c.id == identity.c.host_id).order_by(identity.c.audit_id, host.c.name))
-    wanted = wanted.where(identity.c.kind == "mended" if mended else identity.c.kind != "mended")
-    wanted = wanted.where(identity.c.audit_id == audit_id) if upto is None else wanted.where(
-        identity.c.audit_id <= upto, or_(host.c.retired_audit.is_(None), host.c.retired_audit > upto))
+    number, wanted = (audit_id, _EVENTS_OF) if upto is None else (upto, _EVENTS_UPTO)
     with store.db.read() as connection:
+        rows = wanted[mended](connection, {"then": number})
+        if not rows:
+            return []
         when = times(store, connection)
-        rows = connection.execute(wanted).all()
-        number = audit_id if upto is None else upto
-        called = earlier_names(connection, number) if rows and number is not None else {}
-        found = [_replaced(connection, when, row.audit_id, called.get(row.id, row.name), row.key)
-                 if row.kind == "replaced"
-                 else IdentityEvent(row.audit_id, called.get(row.id, row.name), row.kind, row.other, since=since(
-                     when, row.audit_id, last_answered(connection, [row.id], row.audit_id))) for row in rows]
+        called = earlier_names(connection, number) if number is not None else {}
+        found = [_replaced(connection, when, audit, called.get(host_id, name), key) if kind == "replaced"
+                 else IdentityEvent(audit, called.get(host_id, name), kind, other, since=since(
+                     when, audit, last_answered(connection, [host_id], audit)))
+                 for host_id, name, key, kind, other, audit in rows]
     return sorted(found, key=lambda event: (event.audit, event.host))
 
 

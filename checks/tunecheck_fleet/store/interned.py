@@ -11,18 +11,19 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select
 
 from .schema import fact, finding, value
+from .sql.compiled_statements import Hot
 
 __all__ = ["Interned", "digest"]
 
 #: Characters of values remembered by one process.
 MEMORY = 32 << 20
 
-_FACTS = select(fact.c.id, fact.c.name)
+_FACTS = Hot(select(fact.c.id, fact.c.name))
 _FACT = insert(fact).returning(fact.c.id)
-_VALUE = select(value.c.id).where(value.c.hash == bindparam("hash"))
+_VALUE = Hot(select(value.c.id).where(value.c.hash == bindparam("hash")))
 _ADD = insert(value).returning(value.c.id)
-_FINDING = select(finding.c.id).where(finding.c.check == bindparam("a"), finding.c.subject == bindparam("b"),
-                                      finding.c.code == bindparam("c"))
+_FINDING = Hot(select(finding.c.id).where(
+    finding.c.check == bindparam("a"), finding.c.subject == bindparam("b"), finding.c.code == bindparam("c")))
 _NEW_FINDING = insert(finding).returning(finding.c.id)
 
 
@@ -61,7 +62,7 @@ class Interned:
 
     def facts(self, connection: Connection) -> dict[int, str]:
         """Number -> name of every fact."""
-        for number, name in connection.execute(_FACTS):
+        for number, name in _FACTS(connection):
             self._facts[name], self.names[number] = number, name
         return self.names
 
@@ -78,17 +79,17 @@ class Interned:
         """The number of a value given as canonical JSON; a new one where it has none."""
         if (number := self._ids.get(text)) is None:
             hashed = digest(text)
-            found = connection.execute(_VALUE, {"hash": hashed}).scalar()
-            number = connection.execute(_ADD, {"hash": hashed, "json": text}).scalar_one() if found is None else found
+            found = _VALUE(connection, {"hash": hashed})
+            number = found[0][0] if found else connection.execute(_ADD, {"hash": hashed, "json": text}).scalar_one()
             self._remember(number, text)
         return number
 
     def finding(self, connection: Connection, check: str, subject: str, code: str) -> int:
         """The number of what a check found of a subject; a new one where it has none."""
         if (number := self._findings.get((check, subject, code))) is None:
-            found = connection.execute(_FINDING, {"a": check, "b": subject, "c": code}).scalar()
+            found = _FINDING(connection, {"a": check, "b": subject, "c": code})
             values = {"check": check, "subject": subject, "code": code}
-            number = int(connection.execute(_NEW_FINDING, values).scalar_one() if found is None else found)
+            number = int(found[0][0] if found else connection.execute(_NEW_FINDING, values).scalar_one())
             self._findings[check, subject, code] = number
             self._held += len(check) + len(subject)
         return number
@@ -121,7 +122,7 @@ class Interned:
 
     def null(self, connection: Connection) -> int | None:
         """The number of the absent value; None where nothing was ever absent."""
-        return connection.execute(_VALUE, {"hash": digest("null")}).scalar()
+        return next((number for number, in _VALUE(connection, {"hash": digest("null")})), None)
 
     def _remember(self, number: int, text: str) -> None:
         self._ids[text], self._texts[number] = number, text

@@ -13,11 +13,16 @@ from . import audit_queries
 from .history import names_and_values, receipt, runs
 from .rows import ChangeRow
 from .schema import decided, decision, fact, host, span
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
 __all__ = ["approved_values", "is_approved", "unapproved"]
+
+
+#: The last audit as of which everything was approved.
+_GENERAL = Hot(select(func.max(decision.c.audit_id)).where(decision.c.finding == "", decision.c.kind == "approve"))
 
 
 def unapproved(store: OpenHistory, audit_id: int,
@@ -27,8 +32,7 @@ def unapproved(store: OpenHistory, audit_id: int,
     the one there is, since the last of them. Not of the facts ``but``, which never rest. And the (host, fact) that
     changed back to the baseline's value. Only of ``facts``, and of the host ``of``, where they are given."""
     with store.db.read() as connection:
-        general = connection.execute(select(func.max(decision.c.audit_id)).where(
-            decision.c.finding == "", decision.c.kind == "approve")).scalar() or 0
+        general = _GENERAL(connection)[0][0] or 0
         left_out = [number for number, name in store.interned.facts(connection).items() if name in but] if but else []
         wanted = (
             select(span.c.fact_id, span.c.value_id, host.c.id, host.c.name, host.c.grp, host.c.hardware,

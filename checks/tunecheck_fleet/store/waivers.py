@@ -15,6 +15,7 @@ from ..own_command import own_command
 from .rows import Waiver
 from .sanitize import canonical, plain
 from .schema import waiver
+from .sql.compiled_statements import Hot
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -22,11 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["listed", "matched", "unwaive", "waive"]
 
 
+_ANY = Hot(select(waiver.c.id).limit(1))
+
+
 def listed(store: OpenHistory, expired: bool) -> list[Waiver]:
-    wanted = select(waiver).order_by(waiver.c.id)
-    if not expired:
-        wanted = wanted.where(or_(waiver.c.until.is_(None), waiver.c.until > store.clock()))
     with store.db.read() as connection:
+        if not _ANY(connection):
+            return []
+        wanted = select(waiver).order_by(waiver.c.id)
+        if not expired:
+            wanted = wanted.where(or_(waiver.c.until.is_(None), waiver.c.until > store.clock()))
         return [_waiver(row) for row in connection.execute(wanted)]
 
 
