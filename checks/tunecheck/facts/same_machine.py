@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..util.at_first_use import regex
 from ..util.text import some
-from .snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
 
 __all__ = ["STANDS_FOR", "not_compared", "other_machine"]
 

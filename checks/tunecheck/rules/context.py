@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..facts.snapshot import HostFacts, Snapshot
 from ..model.command import Command, host, run
 from ..model.finding import OR_PLAY, Remedy
 from ..model.measurement import Measured
@@ -15,6 +14,9 @@ from ..parsers.kernel.cmdline import trial_id
 from ..parsers.pci.switch_chips import QEMU_PORT
 from ..spec.frozen import Frozen, Spec
 from ..util.at_first_use import dataclass
+
+if TYPE_CHECKING:     # a page that only names checks loads no fact
+    from ..facts.snapshot import HostFacts, Snapshot
 
 __all__ = ["Case"]
 

@@ -15,10 +15,10 @@ from ..model import Problem, Thing, fault_of, subject_key
 from .authority import judged, judges_one
 from .moves import Net
 from .not_judged import is_good, meaning
-from .rows import INSTEAD, OVER, Row, cannot_be_told, plain, widest
+from .rows import INSTEAD, OVER, Row, plain, widest
+from .said.problems import cannot_be_told, told_as
 from .since_when import came_with, is_standing, open_before, read_since, state, things_as_before
 from .view import View
-from .view_parts import told_as
 from .view_rows import Host, Move, Resolved
 from .why_over import by_specification, why_over, without_its_gpu
 

@@ -24,6 +24,7 @@ from .like.differed import differed
 from .naming.wordings import wordings
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
+from .said.problems import problems_of
 from .said.waivers import may_be_waived
 from .shared.before import shared_before
 from .shared.values import each_of, kept_of
@@ -47,7 +48,6 @@ from .view_parts import (
     meta_of,
     missing,
     moves_of,
-    problems_of,
     resolved_of,
 )
 from .view_rows import Host, Kept, Meta, Outlier, Tally

@@ -19,6 +19,7 @@ from .naming.wordings import wordings
 from .notes import passed
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
+from .said.problems import problems_of
 from .shared.before import shared_before
 from .shared.values import each_of, kept_of
 from .silent import without_left
@@ -41,7 +42,6 @@ from .view_parts import (
     meta_of,
     missing,
     moves_of,
-    problems_of,
     resolved_of,
 )
 from .view_rows import Kept, Move, Outlier, Tally

@@ -15,7 +15,7 @@ from ..model import fault_of
 from ..store.sanitize import plain as stored
 from .view import canon
 
-__all__ = ["INSTEAD", "NOT_NOW", "OVER", "RANK", "VALUES", "Row", "age", "cannot_be_told", "decided_as", "digest",
+__all__ = ["INSTEAD", "OVER", "RANK", "VALUES", "Row", "age", "decided_as", "digest",
            "later", "name_of", "named_as", "names_as", "plain", "said_as", "widest"]
 
 #: What is said of a finding that is over, where nothing better is known.
@@ -24,7 +24,6 @@ OVER = "the check finds this no more"
 INSTEAD = "the check finds another thing there now, and this no more"
 #: Authorities that say of a fact which value a host has, and not of a check what it finds.
 VALUES = ("majority", "previous")
-NOT_NOW = "cannot be told now: "
 RANK = {"high": 0, "medium": 1, "low": 2}
 #: What may differ between hosts that have the same problem: addresses, GPUs, CPUs, long hex. Not plain numbers: 8 lanes
 #: instead of 16 is another state than 4 instead of 16.
@@ -37,13 +36,6 @@ _DECIMAL = re.compile(r"\d+(?:\.\d+)?")
 _SUBJECT = 200
 #: A hostile box may tell a long story: a cause is a line.
 _TEXT = 2000
-
-
-def cannot_be_told(why: str, was: str) -> str:
-    """What is said of a finding whose evidence is gone. ``was``: the outcome when it last could be told."""
-    if why.startswith(NOT_NOW):
-        return why
-    return f"{NOT_NOW}{why}" + (f"; it was {was} when it last could" if was != "unknown" else "")
 
 
 @lru_cache(4096)

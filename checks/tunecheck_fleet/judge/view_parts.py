@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.facts.registry.definition import Entry
-from tunecheck.model.finding import Remedy
-from tunecheck.rules.codes import UNREAD
 from tunecheck.rules.index import BY_ID
 
 from ..fleet_report import HostRow, Since
-from ..model import AuditHead, Problem, Thing, subject_key
+from ..model import AuditHead, Problem, Thing
 from ..store.sanitize import plain
 from .asked import CHECKING, MISSES, may_be_asked, may_be_fixed
 from .authority import HAPPENING
 from .options import JudgeOptions
-from .rows import cannot_be_told
+from .said.problems import key_of, outcome_of
 from .view_rows import Event, FixSpan, Host, Meta, Move, Resolved
 
 if TYPE_CHECKING:
     from ..store import Store
-    from ..store.rows import ChangeRow, HostState, OpenFinding, ProblemSince
-
-    Open = OpenFinding | ProblemSince
+    from ..store.rows import ChangeRow, HostState, ProblemSince
+    from .said.problems import Open
 
 __all__ = [
     "ENOUGH",
@@ -46,18 +43,12 @@ __all__ = [
     "meta_of",
     "missing",
     "moves_of",
-    "problems_of",
     "resolved_of",
-    "told_as",
 ]
 
 #: Audits that the look at volatile facts goes back, and changes that are enough to tell their class.
 RECENT, ENOUGH = 10, 20_000
 _CUT = re.compile(r" and [0-9]+ more$")
-#: Of a check that told nothing, not even why; and where its own page has no other way.
-_NOTHING_TOLD = "the last snapshot of this host holds nothing of it"
-_LOOK = Remedy.typed("look at it on the box: `sudo tunecheck preflight -v`; where the box is audited by files, make "
-                     "its snapshot there: `sudo tunecheck snapshot --json HOST.json`")
 #: What our roles left on the box, and which of it says that they are not done: a trial boot waits, or runs.
 STATE, OPEN = "roles.state", ("staged", "trial")
 
@@ -91,42 +82,6 @@ def host_of(state: HostState, problems: tuple[Problem, ...], kin: str) -> Host:
                 skipped=state.skipped, dark=state.dark, reported=state.reported)
 
 
-def _outcome(text: str) -> Literal["fail", "warn", "unknown"]:
-    return "fail" if text == "fail" else "warn" if text == "warn" else "unknown"
-
-
-def problems_of(state: HostState, audit: AuditHead, open_rows: Iterable[Open]) -> tuple[Problem, ...]:
-    """The problems of the host in this audit. Of an audit that an older version wrote, the store knows that a check
-    failed, and not with which text."""
-    if state.newest is None or state.newest <= audit.id or state.kept:
-        return (*state.problems, *_untold(state, open_rows))
-    newest = {(*thing, str(problem.outcome)): problem for problem in state.problems for thing in problem.things}
-    # A finding on two of them is one problem.
-    return tuple(dict.fromkeys(
-        newest.get((*_key(row), row.outcome),
-                   Problem(row.check, row.subject, _outcome(row.outcome), "its words of then are not kept",
-                           code=row.code))
-        for row in open_rows))
-
-
-def _untold(state: HostState, open_rows: Iterable[Open]) -> Iterator[Problem]:
-    """What was found before, and of which the newest answer tells nothing: it may still be so. It says why, and what
-    to do."""
-    problems = state.problems
-    said = {each for problem in problems for key in problem.keys for each in told_as(
-        plain(problem.check, 200), plain(key, 500), plain(problem.found, 200))}
-    dark = {plain(problem.check, 200) for problem in problems if problem.outcome == "unknown"}
-    for row in open_rows:
-        # An audit of another inventory that asked for none of it was no end of it, and has not told it either.
-        if state.kept and row.check not in state.untold:
-            continue
-        if _key(row) not in said and row.check not in dark:
-            why, fix = state.dark.get(row.check, ("", ""))
-            yield Problem(row.check, row.subject, "unknown", cannot_be_told(why or _NOTHING_TOLD, row.outcome),
-                          code=UNREAD, observed=row.outcome, remedy=fix or _LOOK.text,
-                          commands=() if fix else _LOOK.commands)
-
-
 def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
         dict[str, Mapping[Thing, Since]], dict[str, frozenset[Thing]]]:
     """Since when each host has its problems, and which warnings among them stand. Hosts that share their rows share
@@ -136,7 +91,7 @@ def began_of(open_rows: Mapping[str, Sequence[Open]]) -> tuple[
     made: dict[int, tuple[dict[Thing, Since], frozenset[Thing]]] = {}
     for host, rows in open_rows.items():
         if id(rows) not in made:
-            made[id(rows)] = {_key(row): row.since for row in rows}, _standing(rows)
+            made[id(rows)] = {key_of(row): row.since for row in rows}, _standing(rows)
         began[host], standing[host] = made[id(rows)]
     return began, standing
 
@@ -150,7 +105,7 @@ def found_of(open_rows: Mapping[str, Sequence[Open]]) -> dict[str, Mapping[str, 
             found = made[id(rows)] = {}
             for row in rows:
                 if row.outcome != "unknown":
-                    found.setdefault(row.check, {})[_key(row)] = row.outcome
+                    found.setdefault(row.check, {})[key_of(row)] = row.outcome
     return {host: made[id(rows)] for host, rows in open_rows.items()}
 
 
@@ -169,24 +124,15 @@ def gone_dark(hosts: Iterable[Host | HostRow],
     return found
 
 
-def told_as(check: str, key: str, found: str) -> tuple[Thing, Thing]:
-    """The things that are told with what is found of a subject: also what a version of before kept without a code."""
-    return (check, key, found), (check, key, "")
-
-
-def _key(row: Open) -> Thing:
-    return row.check, subject_key(row.subject), row.code
-
-
 def _standing(rows: Sequence[Open]) -> frozenset[Thing]:
     """The warnings of a host that were there when it was first heard, or came with our own roles. A host that loses a
     GPU and has it back loses and has back what was said of that, and a list that is cut short names others meanwhile:
     neither is another warning than before."""
     warnings = [row for row in rows if row.outcome == "warn" and row.check not in HAPPENING]
-    found = {_key(row) for row in warnings if row.since.after is None or row.ours or row.again}
+    found = {key_of(row) for row in warnings if row.since.after is None or row.ours or row.again}
     there = {check for check, _, _ in found}
     cut = {row.check for row in warnings if _CUT.search(row.subject)}
-    return frozenset(found | {_key(row) for row in warnings
+    return frozenset(found | {key_of(row) for row in warnings
                               if row.with_gpus and row.check in there & cut})
 
 
@@ -228,7 +174,7 @@ def resolved_of(store: Store, rows: Iterable[ProblemSince], hosts: Iterable[Host
 
     def of(row: ProblemSince) -> Resolved:
         last, over = (row.host, (row.until or 0) - 1), (row.host, row.until or 0)
-        return Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject, _outcome(row.outcome),
+        return Resolved(row.host, groups.get(row.host, row.group), row.check, row.subject, outcome_of(row.outcome),
                         row.since, row.told, row.host in bare and by.get((row.host, row.since.seen)) is not None,
                         last in by and by[last] != by.get(over), row.ended, row.code)
 

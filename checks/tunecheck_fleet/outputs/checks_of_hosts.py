@@ -8,7 +8,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import FleetReport, HostRow
-from ..judge.view_parts import gone_dark, told_as
+from ..judge.said.problems import told_as
+from ..judge.view_parts import gone_dark
 from ..model import Problem, Thing, subject_key
 
 if TYPE_CHECKING:

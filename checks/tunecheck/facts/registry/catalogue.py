@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from . import cpu, driver, events, gpu, kernel, measured, modules, packages, pcie, platform, runtime, serving
-from .definition import Entry
+
+if TYPE_CHECKING:
+    from .definition import Entry
 
 __all__ = ["CATALOGUE", "ENTRIES", "SUBJECTS", "entry_of"]
 

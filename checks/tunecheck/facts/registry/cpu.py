@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
-from ..kernel.cpu import Policy
-from ..snapshot import HostFacts
 from .definition import Entry
 from .selectors import booted, counted, of_host, through
+
+if TYPE_CHECKING:
+    from ..kernel.cpu import Policy
+    from ..snapshot import HostFacts
 
 __all__ = ["ENTRIES"]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ...model.absence import Reason
-from ...model.fact import Fact
 from ...util.at_first_use import dataclass
-from ..snapshot_file import Stored
+
+if TYPE_CHECKING:
+    from ...model.absence import Reason
+    from ...model.fact import Fact
+    from ..snapshot_file import Stored
 
 __all__ = ["Entry", "Fix", "Flat", "Kind", "Severity"]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
-from ..nvidia.driver_parts import ModuleFile
-from ..snapshot import HostFacts
-from ..snapshot_file import Stored
 from .definition import Entry
 from .selectors import asked, of_host, through
+
+if TYPE_CHECKING:
+    from ..nvidia.driver_parts import ModuleFile
+    from ..snapshot import HostFacts
+    from ..snapshot_file import Stored
 
 __all__ = ["ENTRIES"]
 

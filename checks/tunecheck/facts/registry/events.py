@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
-from ..snapshot import HostFacts
 from .definition import Entry
 from .selectors import of_host, of_tree, through
+
+if TYPE_CHECKING:
+    from ..snapshot import HostFacts
 
 __all__ = ["ENTRIES"]
 

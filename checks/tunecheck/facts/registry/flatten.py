@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, Reason
-from ..snapshot_file import Stored
 from .catalogue import ENTRIES
 from .definition import Entry, Flat
+
+if TYPE_CHECKING:
+    from ..snapshot_file import Stored
 
 __all__ = ["flatten", "flatten_entries"]
 

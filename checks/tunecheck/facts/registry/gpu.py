@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...host.nvml_absence import NOT_READ, nvml_reason
 from ...model.fact import Absence, Fact, absent, not_understood
 from ...util.at_first_use import regex
-from ..nvidia.nvml import Gpu, Nvml
-from ..snapshot_file import Stored
 from .definition import Entry, Fix, Kind, Severity
 from .selectors import asked, of_host, tallied
+
+if TYPE_CHECKING:
+    from ..nvidia.nvml import Gpu, Nvml
+    from ..snapshot_file import Stored
 
 __all__ = ["ENTRIES"]
 

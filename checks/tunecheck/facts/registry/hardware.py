@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...model.fact import Fact
 from ...spec.boards import board, board_named
 from ...util.at_first_use import dataclass
 from ..identity import digest
-from ..snapshot_file import Stored
 from .flatten import clean
 from .selectors import tallied
+
+if TYPE_CHECKING:
+    from ...model.fact import Fact
+    from ..snapshot_file import Stored
 
 __all__ = ["Parts", "hardware", "key", "parts"]
 

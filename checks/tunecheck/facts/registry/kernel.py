@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
 from ...parsers.kernel.cmdline import without_trial
 from ...parsers.text import secrets
 from ...util.at_first_use import regex
-from ..snapshot import HostFacts
-from ..snapshot_file import Stored
 from .definition import Entry
 from .selectors import booted, of_host, through
+
+if TYPE_CHECKING:
+    from ..snapshot import HostFacts
+    from ..snapshot_file import Stored
 
 __all__ = ["ENTRIES", "split"]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...model.fact import Fact
-from ..measured_pass import MeasuredPass
 from .definition import Entry
 from .selectors import of_host, through
+
+if TYPE_CHECKING:
+    from ...model.fact import Fact
+    from ..measured_pass import MeasuredPass
 
 __all__ = ["ENTRIES"]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Fact
 from ..kernel.modules import LOADED, Module
-from ..snapshot import HostFacts
 from .definition import Entry
 from .selectors import NOTHING, of_host
+
+if TYPE_CHECKING:
+    from ..snapshot import HostFacts
 
 __all__ = ["ENTRIES"]
 

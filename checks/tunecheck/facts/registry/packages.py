@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact
-from ...parsers.packages.packages import Package
 from ..nvidia.packages import ENGINES, Packages
-from ..snapshot import HostFacts
 from .definition import Entry
 from .selectors import of_host, through
+
+if TYPE_CHECKING:
+    from ...parsers.packages.packages import Package
+    from ..snapshot import HostFacts
 
 __all__ = ["ENTRIES"]
 

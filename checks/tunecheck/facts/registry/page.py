@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .catalogue import CATALOGUE, ENTRIES, SUBJECTS
-from .definition import Entry
+
+if TYPE_CHECKING:
+    from .definition import Entry
 
 __all__ = ["page"]
 

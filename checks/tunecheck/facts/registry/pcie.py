@@ -4,15 +4,17 @@ boxes may number their buses differently."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
 from ...parsers.pci.pcie_cap import Express, generation
-from ..pci.devices import Device
-from ..snapshot import HostFacts, Snapshot
-from ..snapshot_file import Stored
 from .definition import Entry
 from .selectors import asked, booted, counted, of_host, of_tree, tallied
+
+if TYPE_CHECKING:
+    from ..pci.devices import Device
+    from ..snapshot import HostFacts, Snapshot
+    from ..snapshot_file import Stored
 
 __all__ = ["ENTRIES"]
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
-from ..identity import Identity
 from ..same_machine import STANDS_FOR
-from ..snapshot_file import Stored
 from .definition import Entry
 from .selectors import of_host, through
+
+if TYPE_CHECKING:
+    from ..identity import Identity
+    from ..snapshot_file import Stored
 
 __all__ = ["ENTRIES"]
 

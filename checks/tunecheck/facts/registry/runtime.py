@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Fact
 from ...parsers.text import secrets
-from ..nvidia.services import Service
-from ..runtime.runtime import Runtime
-from ..runtime.service_env import ServiceEnv
-from ..snapshot import HostFacts
 from .definition import Entry
 from .kernel import suspect
 from .selectors import of_host, through
+
+if TYPE_CHECKING:
+    from ..nvidia.services import Service
+    from ..runtime.runtime import Runtime
+    from ..runtime.service_env import ServiceEnv
+    from ..snapshot import HostFacts
 
 __all__ = ["ENTRIES"]
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...model.fact import Absence, Fact, absent
-from ..snapshot import HostFacts
-from ..snapshot_file import Stored
+
+if TYPE_CHECKING:     # a page that only names facts reads none
+    from ..snapshot import HostFacts
+    from ..snapshot_file import Stored
+
+    Pick = Callable[[Stored], Fact[Any]]
 
 __all__ = ["NOTHING", "asked", "booted", "counted", "of_host", "of_tree", "tallied", "through", "word"]
 
-Pick = Callable[[Stored], Fact[Any]]
 #: The thing does not exist there.
 NOTHING: Fact[Any] = absent("", Absence.NOT_PRESENT)
 _LESS: Fact[Any] = absent("snapshot", Absence.OLDER.because(
