@@ -37,7 +37,8 @@ from itertools import product
 from pathlib import Path
 
 import psutil
-from tests.unit.fleet.boxes import SSHD, STAND_IN, Boxes
+from tests.ssh_server import SSHD
+from tests.unit.fleet.boxes import STAND_IN, Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 
 from lab.bench.lines import Line, at_most, shown

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from tests.bmc.conftest import SERIAL, Bmc
 from tests.bmc.plays import play, said
-from tests.rollout.boxes import LOST, OLD_ENTRY, SSHD, Box, Boxes, settled
+from tests.rollout.boxes import LOST, OLD_ENTRY, Box, Boxes, settled
+from tests.ssh_server import SSHD
 
 RESET = "RESET host-qmp-system-reset"
 pytestmark = [pytest.mark.usefixtures("quiet"),
-              pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed")]
+              pytest.mark.skipif(SSHD is None, reason="sshd is not installed")]
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from typing import Any
 
 import psutil
 from tests.play_environment import ROOT, environment
+from tests.ssh_server import SSHD, make_room
 
-SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 #: What a box does when it is asked for a reboot.
 COMES, LOST, UNPROVEN, OLD_ENTRY, STAYS = "comes", "lost", "unproven", "old-entry", "stays"
 
@@ -84,6 +84,8 @@ class Box:
     asked: bool = False
 
     def start(self) -> None:
+        assert SSHD is not None
+        make_room()
         with (self.folder / "sshd.log").open("ab") as log:
             self.server = subprocess.Popen([SSHD, "-D", "-e", "-f", str(self.folder / "server")],
                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.rollout.boxes import COMES, LOST, OLD_ENTRY, SSHD, STAYS, UNPROVEN, Boxes, settled
+from tests.rollout.boxes import COMES, LOST, OLD_ENTRY, STAYS, UNPROVEN, Boxes, settled
+from tests.ssh_server import SSHD
 
-pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="sshd is not installed")
+pytestmark = pytest.mark.skipif(SSHD is None, reason="sshd is not installed")
 #: What ssh runs to reach a box whose port is not to be seen from the control node.
 THROUGH = """import os, socket, sys, threading
 box = socket.create_connection((sys.argv[1], int(sys.argv[2])))

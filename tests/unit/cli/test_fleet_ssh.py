@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.ssh_server import SSHD
 from tests.unit.cli.carried import Fleet, box, naming, one_line
-from tests.unit.fleet.boxes import SSHD, Boxes
+from tests.unit.fleet.boxes import Boxes
 
 from tunecheck.errors import UsageError
 from tunecheck_fleet import collect

@@ -21,8 +21,8 @@ from typing import Any
 
 import psutil
 from lab.process import tie_to_parent
+from tests.ssh_server import SSHD, make_room
 
-SSHD = shutil.which("sshd", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
 STAND_IN = """#!/bin/sh
 [ "$1" = snapshot ] || exit 2
 exec cat "$BOX/snapshot.json"
@@ -59,8 +59,7 @@ class Boxes:
         self.authorized = folder / "authorized_keys"
         shutil.copyfile(self.key.with_suffix(".pub"), self.authorized)
         self.known = folder / "known_hosts"
-        if os.geteuid() == 0:
-            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)      # where a root sshd locks its children in
+        make_room()
 
     def _key(self, name: str) -> Path:
         path = self.folder / f"{name}_key"

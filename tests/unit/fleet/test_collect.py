@@ -16,7 +16,8 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.unit.fleet.boxes import SSHD, Boxes
+from tests.ssh_server import SSHD
+from tests.unit.fleet.boxes import Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 from tests.unit.refusing import refused
 

@@ -14,7 +14,8 @@ from typing import Any
 import ansible_runner
 import pytest
 from ansible.plugins.loader import callback_loader
-from tests.unit.fleet.boxes import SSHD, Boxes
+from tests.ssh_server import SSHD
+from tests.unit.fleet.boxes import Boxes
 from tests.unit.fleet.snapshots import snapshot_of
 
 from tunecheck_fleet.collect import Options, collect
