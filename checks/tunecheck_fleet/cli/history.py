@@ -158,7 +158,7 @@ def _found(store: Store, host: str, check: str | None, everything: bool, after: 
 def _cannot_be_told(store: Store, host: str) -> Callable[[Thing], bool]:
     """Whether what is open on the host cannot be told now, as `fleet` and `drift` have it: the check says so of it, or
     of something else and nothing of it."""
-    from ..judge.said.problems import problems_of, told_as
+    from ..judge.found.problems import problems_of, told_as
     from ..which_audit import newest_with
 
     audit = store.audit(newest_with(store, host))

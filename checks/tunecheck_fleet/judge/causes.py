@@ -12,9 +12,9 @@ from tunecheck.util.host_names import fold
 from ..fixes import Step, fixes_of, said
 from ..fleet_report import Before, Cause, LastHeard, Since, Wave, group_text
 from ..own_command import own_command
+from .found.problems import NOT_NOW
 from .naming.names import named
 from .rows import OVER, RANK, VALUES, Row, age, later, plain, widest
-from .said.problems import NOT_NOW
 from .view import canon
 from .view_rows import Wording
 

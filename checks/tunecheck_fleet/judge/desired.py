@@ -13,10 +13,10 @@ from tunecheck.rules.codes import NOT_DECLARED
 
 from ..model import Problem, Thing, fault_of, subject_key
 from .authority import judged, judges_one
+from .found.problems import cannot_be_told, told_as
 from .moves import Net
 from .not_judged import is_good, meaning
 from .rows import INSTEAD, OVER, Row, plain, widest
-from .said.problems import cannot_be_told, told_as
 from .since_when import came_with, is_standing, open_before, read_since, state, things_as_before
 from .view import View
 from .view_rows import Host, Move, Resolved

@@ -20,11 +20,11 @@ from ..model import AuditHead
 from .approved import MOST, apart, approved
 from .authority import JUDGED, judging, looked_at
 from .carried_on import carried_on
+from .found.problems import problems_of
 from .like.differed import differed
 from .naming.wordings import wordings
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
-from .said.problems import problems_of
 from .said.waivers import may_be_waived
 from .shared.before import shared_before
 from .shared.values import each_of, kept_of

@@ -14,12 +14,12 @@ from ..lookup import KEY
 from ..model import AuditHead
 from .approved import approved
 from .carried_on import carried_on
+from .found.problems import problems_of
 from .like.differed import differed
 from .naming.wordings import wordings
 from .notes import passed
 from .options import SPLIT, JudgeOptions
 from .said.decisions import said_of
-from .said.problems import problems_of
 from .shared.before import shared_before
 from .shared.values import each_of, kept_of
 from .silent import without_left

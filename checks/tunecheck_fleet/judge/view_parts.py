@@ -16,14 +16,14 @@ from ..model import AuditHead, Problem, Thing
 from ..store.sanitize import plain
 from .asked import CHECKING, MISSES, may_be_asked, may_be_fixed
 from .authority import HAPPENING
+from .found.problems import key_of, outcome_of
 from .options import JudgeOptions
-from .said.problems import key_of, outcome_of
 from .view_rows import Event, FixSpan, Host, Meta, Move, Resolved
 
 if TYPE_CHECKING:
     from ..store import Store
     from ..store.rows import ChangeRow, HostState, ProblemSince
-    from .said.problems import Open
+    from .found.problems import Open
 
 __all__ = [
     "ENOUGH",

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet_report import FleetReport, HostRow
-from ..judge.said.problems import told_as
+from ..judge.found.problems import told_as
 from ..judge.view_parts import gone_dark
 from ..model import Problem, Thing, subject_key
 
