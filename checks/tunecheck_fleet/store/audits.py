@@ -154,9 +154,9 @@ _HEADS = select(audit.c.id, audit.c.started, audit.c.scope, audit.c.asked, audit
                 audit.c.finished, audit.c.trigger, audit.c.note, audit.c.rebaselined)
 _EVERY = _HEADS.where(audit.c.pruned.is_(False)).order_by(audit.c.id.desc())
 _ALL, _LAST = Hot(_EVERY), Hot(_EVERY.limit(bindparam("last", type_=Integer)))
-_FINISHED_FIRST = _HEADS.order_by(audit.c.finished.is_(None), audit.c.id.desc()).limit(1)
-_NEWEST, _NUMBERED = Hot(_FINISHED_FIRST.where(audit.c.pruned.is_(False))), Hot(
-    _HEADS.where(audit.c.id == bindparam("number")))
+#: A finished one before one that runs.
+_NEWEST = Hot(_HEADS.where(audit.c.pruned.is_(False)).order_by(audit.c.finished.is_(None), audit.c.id.desc()).limit(1))
+_NUMBERED = Hot(_HEADS.where(audit.c.id == bindparam("number")))
 _SCOPE = Hot(select(audit.c.scope).where(audit.c.id == bindparam("number")))
 _OLDER = _EVERY.where(audit.c.id < bindparam("number"), audit.c.finished.is_not(None))
 _BEFORE, _BEFORE_ANY = Hot(_OLDER.where(audit.c.scope == bindparam("of")).limit(1)), Hot(_OLDER)
