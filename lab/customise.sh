@@ -16,7 +16,7 @@ F
 
 # QEMU's user network is always 10.0.2.0/24: static addresses are far cheaper than networkd and DHCP without KVM.
 # udev renames the interface while it settles; systemd starts this once it has its name. To look for it again and again
-# took a quarter of a boot's processor time.
+# took a fifth of a boot's processor time.
 mkdir -p "$R/etc/systemd/network"
 printf '[Match]\nMACAddress=%s\n[Link]\nName=lab0\n' "$LAB_MAC" >"$R/etc/systemd/network/10-lab.link"
 cat >"$R/etc/systemd/system/lab-net.service" <<F

@@ -75,8 +75,8 @@ class Machine:
         """Start the machine on a fresh overlay of the image `base` (default: the base image).
 
         With `tie` it ends with this process, however that ends; with `watchdog` it has a hardware watchdog that resets
-        it, Intel's 6300ESB; with `uuid` DMI says that one. ``firmware`` is one of `uefi.KINDS`; every machine starts
-        with fresh UEFI variables."""
+        it, Intel's 6300ESB; with `uuid` DMI says that one. The layout `numa` needs two `cpus`. ``firmware`` is one of
+        `uefi.KINDS`; every machine starts with fresh UEFI variables."""
         if state := self.state():
             raise LabError(
                 f"lab box `{self.name}` is already running (pid {state.pid}, layout {state.layout}, iommu "

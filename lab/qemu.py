@@ -35,7 +35,7 @@ def command(
     vectors: bool = False, cpus: int = CPUS,
 ) -> list[str]:
     """Return QEMU's argv. File names are relative to the folder it is started in; `marker` is its -name; with
-    `vectors` the CPU has AVX2 also without KVM."""
+    `vectors` the CPU has AVX2 also without KVM; `cpus` is how many processors it has."""
     emulated = [f"tcg,thread=multi,tb-size={_TRANSLATED}", "-cpu", _VECTORS if vectors else _PLAIN]
     accel = ["kvm", "-cpu", "host"] if needs.accelerator() == "kvm" else emulated
     return [

@@ -74,6 +74,7 @@ def names(store: OpenHistory) -> dict[int, list[str]]:
     return found
 
 
+#: Most histories have none.
 _ANY = Hot(select(decided.c.decision_id).limit(1))
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["among", "is_kept", "keep", "of_host", "standing"]
 
 
+#: Most histories have none.
 _ANY = Hot(select(differing.c.host_id).limit(1))
 
 

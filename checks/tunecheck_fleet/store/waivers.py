@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["listed", "matched", "unwaive", "waive"]
 
 
+#: Most histories have none.
 _ANY = Hot(select(waiver.c.id).limit(1))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Open = OpenFinding | ProblemSince
 
-__all__ = ["NOT_NOW", "Open", "cannot_be_told", "key_of", "outcome_of", "problems_of", "told_as"]
+__all__ = ["NOT_NOW", "cannot_be_told", "key_of", "outcome_of", "problems_of", "told_as"]
 
 NOT_NOW = "cannot be told now: "
 #: Of a check that told nothing, not even why; and where its own page has no other way.

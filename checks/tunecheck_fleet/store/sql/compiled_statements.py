@@ -22,11 +22,12 @@ def _bound(values: Mapping[str, Any], names: Sequence[str] | None, own: dict[str
 
 class Hot:
     """A statement, compiled once and then handed to the driver itself: SQLAlchemy's way costs 40 us a statement, this
-    one 5; an unchanged host has three of them. A report asks some two hundred, and those of a new process cost another
-    500 us each to be compiled. ``values`` (a sequence: once for each) go in as bound parameters under their names,
-    beside the statement's own constants; out come the rows as plain tuples. Nothing is converted on the way, so only
-    for columns whose Python values the drivers take and give as they are: what is a truth value comes as a number from
-    SQLite. A list for ``in_`` has no place here. Errors are the driver's own; ``Database`` knows them."""
+    one 5; an unchanged host has three of them. A report asks some two hundred, and in a new process each of them costs
+    another 100 to 400 us to be compiled. ``values`` (a sequence: once for each) go in as bound parameters under
+    their names, beside the statement's own constants; out come the rows as plain tuples. Nothing is converted on
+    the way, so only for columns whose Python values the drivers take and give as they are: what is a truth value
+    comes as a number from SQLite. A list for ``in_`` has no place here. Errors are the driver's own; ``Database``
+    knows them."""
 
     def __init__(self, statement: Executable) -> None:
         self._statement = statement

@@ -60,6 +60,14 @@ def test_a_problem_is_the_same_plain_data_as_dataclasses_make_of_it() -> None:
     assert listed(_BAD.plain()) == listed(asdict(_BAD))
 
 
+def test_the_lists_themselves_load_no_fact_and_no_check() -> None:
+    dear = {"tunecheck.facts.snapshot", "tunecheck.rules", "tunecheck.report.document"}
+    code = ("import sys, tunecheck_fleet.store.store, tunecheck_fleet.outputs.rows; "
+            f"print(sorted({dear!r} & set(sys.modules)))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 #: What reads a box, and all that judges a fleet.
 _DEAR = ("tunecheck.facts.snapshot", "tunecheck.report.document", "tunecheck_fleet.judge.verdict")
 
