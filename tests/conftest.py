@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -27,6 +28,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
         return argname
     return None
+
+
+def pytest_collection_finish() -> None:
+    """All the tests and what their files hold stay to the end, so nothing looks for garbage in them again and again:
+    that took 6.5 % of the time of 2,400 tests, and takes half of it so."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

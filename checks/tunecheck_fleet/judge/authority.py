@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 
 from tunecheck.rules.index import CHECKS
 
@@ -21,8 +23,17 @@ _OF_SUBJECT = {check.id: dict(check.judges_of) for check in CHECKS if check.judg
 
 def judged(check: str, subject: str, facts: Iterable[str]) -> Iterator[str]:
     """Those of the facts that the check's finding on this subject has judged."""
-    patterns = [pattern.replace("{subject}", _literal(_word(subject))) for pattern in _patterns(check, subject)]
-    return (fact for fact in facts if any(fnmatchcase(fact, pattern) for pattern in patterns))
+    own = _literal(_word(subject))
+    exact, matches = _any_of(tuple(pattern.replace("{subject}", own) for pattern in _patterns(check, subject)))
+    return (fact for fact in facts if fact in exact or (matches is not None and matches(fact)))
+
+
+@lru_cache(maxsize=1024)
+def _any_of(patterns: tuple[str, ...]) -> tuple[frozenset[str], Callable[[str], object] | None]:
+    """The names that are meant as they stand, and what finds those of the others: a report asks for each problem with
+    all names."""
+    wild = [pattern for pattern in patterns if any(char in pattern for char in "*?[")]
+    return frozenset(patterns).difference(wild), re.compile("|".join(map(translate, wild))).match if wild else None
 
 
 def judges_one(check: str, subject: str) -> bool:

@@ -231,6 +231,8 @@ def _each_found(view: View, host: Host, problem: Problem) -> list[tuple[list[Thi
     told the last time (None: that is not kept). It is so since then. Of what no problem of the check names the first
     one tells, that cannot be told."""
     untold = _untold(view, host, problem) if problem.outcome == "unknown" else {}
+    if not untold:
+        return []
     names: dict[tuple[str, ...], tuple[list[Thing], Problem | None]] = {}
     own = [thing for key in problem.keys for thing in untold if thing[1] == key]
     first = next((other for other in host.problems if (other.check, other.outcome) == (problem.check, "unknown")), None)

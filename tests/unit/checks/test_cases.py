@@ -47,6 +47,7 @@ from tests.unit.checks.machines import build, spec_of
 from tests.unit.checks.measurements import measured
 
 from tunecheck.facts.snapshot import gather
+from tunecheck.model.finding import Finding
 from tunecheck.rules import judge
 from tunecheck.rules.context import Case
 from tunecheck.rules.index import CHECKS
@@ -72,8 +73,10 @@ def read(path: Path) -> dict[str, Any]:
     return data
 
 
+@cache
 def case_of(path: Path) -> tuple[dict[str, Any], Case, str]:
-    """A case file: its data, what it is judged by, and the verb."""
+    """A case file: its data, what it is judged by, and the verb. Many tests go through all of them, so each is made
+    once for all of a run: do not change it."""
     data = read(path)
     if "measured" in data:
         data = {"machine": "clear", "verb": "allreduce" if path.stem.startswith("allreduce") else "p2p", **data}
@@ -85,11 +88,18 @@ def case_of(path: Path) -> tuple[dict[str, Any], Case, str]:
     return data, Case(snapshot, frozen, False, before, found), verb
 
 
+@cache
+def findings_of(path: Path) -> tuple[Finding, ...]:
+    """What its verb finds in a case file; once for all tests of a run."""
+    _, case, verb = case_of(path)
+    return tuple(judge(case, verb))
+
+
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_case(path: Path) -> None:
-    data, case, verb = case_of(path)
+    data, _, _ = case_of(path)
     assert set(data) <= KEYS, "an unknown key would test nothing"
-    findings = [finding for finding in judge(case, verb) if finding.id == check_of(path)]
+    findings = [finding for finding in findings_of(path) if finding.id == check_of(path)]
     assert [finding.outcome for finding in findings] == [want["outcome"] for want in data["find"]], [
         finding.message for finding in findings]
     for finding, want in zip(findings, data["find"], strict=True):

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 
 from tunecheck.model.finding import Finding
 from tunecheck.report.grouping import folded
-from tunecheck.rules import judge
 
 _BDF = r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _DEVICE = rf"(?:GPU\d+ )?(?:{_BDF}|GPU\d+(?:->?GPU\d+)?)(?: [\d.]+)?"
@@ -23,8 +22,7 @@ _SHORT = 60
 
 def _wrong() -> Iterator[Finding]:
     for path in CASES:
-        _, case, verb = case_of(path)
-        yield from (each for each in judge(case, verb) if each.outcome in ("fail", "warn", "unknown"))
+        yield from (each for each in findings_of(path) if each.outcome in ("fail", "warn", "unknown"))
 
 
 def ends_its_clause(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 
 from tunecheck.errors import UsageError
 from tunecheck.host.nvml_absence import _THEIRS
@@ -16,7 +16,6 @@ from tunecheck.parsers.pci.acs import ACS_NAMES
 from tunecheck.parsers.pci.aer_names import CORRECTABLE, UNCORRECTABLE
 from tunecheck.report.check_pages import page
 from tunecheck.report.words.terms import _SOURCES, NAMES, term
-from tunecheck.rules import judge
 
 #: Capitals, or small letters with a capital behind them: AER, SDES, BadTLP, cuMemHostAlloc.
 _WORD = re.compile(r"(?<![\w/.=-])(_?[A-Za-z]\w*[A-Z]\w*|_?[A-Z][A-Z0-9_]+)")
@@ -37,8 +36,7 @@ _WHOLE = {"VT": "VT-d"}
 
 def _printed() -> Iterator[tuple[str, str]]:
     for path in CASES:
-        _, case, verb = case_of(path)
-        for finding in judge(case, verb):
+        for finding in findings_of(path):
             for word in _WORD.findall(finding.message):
                 if not re.fullmatch(r"GPU\d+", word):
                     yield word, finding.id

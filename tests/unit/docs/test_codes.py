@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from lab.generators.codes import PAGE, page
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 
 from tunecheck.model.absence import Absence
 from tunecheck.report.check_pages import page as explained
-from tunecheck.rules import judge
 from tunecheck.rules.codes import COMMON
 from tunecheck.rules.index import CHECKS
 
@@ -38,7 +37,7 @@ def test_explain_knows_every_code() -> None:
 def test_a_checks_page_names_every_code_that_it_gives() -> None:
     """Its own with their meaning, those of several checks by name, with the way to their meaning."""
     given = {(finding.id, re.sub(r"^(s?xid)-\d+$", r"\1-N", finding.code))
-             for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb)}
+             for path in CASES for finding in findings_of(path)}
     assert ("accelerator-count", "no-accelerator") in given and len(given) > 500
     for check, code in given:
         end = explained(check).partition("## Codes\n")[2]

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, case_of, findings_of
 from tests.unit.imports.deletion_bases import own
 from tests.unit.imports.samples import FIXTURES
 from tests.unit.report.large_boxes import large
@@ -45,7 +45,7 @@ def reports() -> tuple[Report, ...]:
 def _cases() -> Iterator[Report]:
     for path in CASES:
         data, case, verb = case_of(path)
-        yield Report(path.stem, verb, case, judge(case, verb), "posts" in data)
+        yield Report(path.stem, verb, case, list(findings_of(path)), "posts" in data)
 
 
 def _texts() -> Iterator[Report]:

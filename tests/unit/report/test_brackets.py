@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 from tests.unit.imports.deletion_bases import own
 
 from tunecheck.facts.snapshot import gather
@@ -30,8 +30,7 @@ def depth(text: str) -> int:
 def test_no_finding_of_a_case_has_brackets_in_brackets() -> None:
     deep = {}
     for path in CASES:
-        _, case, verb = case_of(path)
-        deep.update({(each.id, each.code): each.message for each in judge(case, verb) if depth(each.message) > 1})
+        deep.update({(each.id, each.code): each.message for each in findings_of(path) if depth(each.message) > 1})
     assert deep == {}
 
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 from tests.unit.report.large_boxes import large
 from tests.unit.report.pasted import broken, too_wide
 
@@ -14,14 +14,13 @@ from tunecheck.host.imported import outputs
 from tunecheck.model.finding import Finding, Remedy
 from tunecheck.report.style import Style, fix_lines, height, marked, unbroken, wrap
 from tunecheck.report.terminal import render
-from tunecheck.rules import judge
 
 WIDTHS = (60, 80, 120)
 
 
 @cache
 def _of_cases() -> tuple[Finding, ...]:
-    return tuple(finding for path in CASES for _, case, verb in [case_of(path)] for finding in judge(case, verb))
+    return tuple(finding for path in CASES for finding in findings_of(path))
 
 
 @cache

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import permutations, product
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, case_of, findings_of
 from tests.unit.facts import trees
 from tests.unit.facts.trees import PCI, frozen, full
 
@@ -102,7 +102,7 @@ def test_no_check_does_in_its_own_cases() -> None:
         _, case, verb = case_of(path)
         if len(case.snapshot.topology.devices) < 2:
             continue
-        before = {each.id for each in judge(case, verb) if _asks(each)}
+        before = {each.id for each in findings_of(path) if _asks(each)}
         gns = replace(case, snapshot=refused(case.snapshot))
         if peers(gns).whole is not Access.REFUSED:
             continue

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, case_of, findings_of
 from tests.unit.facts.trees import Machine, full, switches
 
 from tunecheck.facts.snapshot import gather
@@ -40,17 +40,17 @@ def test_what_a_silent_gpu_leaves_open_is_one_entry(gpus: int, width: int) -> No
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_nothing_wrong_is_said_where_nothing_is(path: Path) -> None:
-    for _, case, verb in [case_of(path)]:
-        findings = judge(case, verb)
-        outcomes = {each.outcome for each in findings}
-        for imported in (True, False):
-            said = nothing_wrong(findings, imported, "nvidia-smi -q")
-            assert bool(said) == ("fail" not in outcomes and {"unknown", "pass"} <= outcomes), said
-            assert ("nothing wrong" in said) <= (not {"fail", "warn"} & outcomes)
-            for width in (0, 60, 80):
-                flat = " ".join(render(verb, case, findings, Style(width), imported=imported).split())
-                assert (nothing_wrong(findings, imported) in flat) if said else "nothing wrong was" not in flat or (
-                    imported and outcomes in ({"unknown"}, {"unknown", "skip"}) and "seen: " in flat)
+    _, case, verb = case_of(path)
+    findings = list(findings_of(path))
+    outcomes = {each.outcome for each in findings}
+    for imported in (True, False):
+        said = nothing_wrong(findings, imported, "nvidia-smi -q")
+        assert bool(said) == ("fail" not in outcomes and {"unknown", "pass"} <= outcomes), said
+        assert ("nothing wrong" in said) <= (not {"fail", "warn"} & outcomes)
+        for width in (0, 60, 80):
+            flat = " ".join(render(verb, case, findings, Style(width), imported=imported).split())
+            assert (nothing_wrong(findings, imported) in flat) if said else "nothing wrong was" not in flat or (
+                imported and outcomes in ({"unknown"}, {"unknown", "skip"}) and "seen: " in flat)
 
 
 def test_the_sentence_counts_and_names_the_output() -> None:

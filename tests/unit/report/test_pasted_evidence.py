@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 
 from tunecheck.facts.snapshot import gather
 from tunecheck.host.imported.machine import load_import
@@ -52,6 +52,5 @@ def test_what_names_no_file_stays_and_each_text_stands_once() -> None:
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_no_evidence_of_a_check_is_lost(path: Path) -> None:
-    _, case, verb = case_of(path)
-    for finding in judge(case, verb):
+    for finding in findings_of(path):
         assert bool(of_texts(finding.evidence)) == bool(finding.evidence)

@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.unit.checks.test_cases import CASES, case_of
+from tests.unit.checks.test_cases import CASES, findings_of
 
-from tunecheck.rules import judge
 from tunecheck.rules.check import Check
 from tunecheck.rules.codes import COMMON
 from tunecheck.rules.index import BY_ID, CHECKS
@@ -29,8 +28,7 @@ def given() -> dict[str, dict[str, set[str]]]:
     """Every code that the case files make a check give, with its outcomes."""
     codes: dict[str, dict[str, set[str]]] = {check.id: {} for check in CHECKS}
     for path in CASES:
-        _, case, verb = case_of(path)
-        for finding in judge(case, verb):
+        for finding in findings_of(path):
             codes[finding.id].setdefault(same(finding.code), set()).add(finding.outcome)
     return codes
 

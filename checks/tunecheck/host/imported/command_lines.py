@@ -9,7 +9,7 @@ from itertools import pairwise
 from ...util.at_first_use import regex
 from .kinds import is_cmdline, is_cmdline_part, recognise
 from .output_signs import CMDLINE, SIGNS
-from .posts import kinds
+from .posts import WORDS, kinds
 from .prompts import ASKED
 from .window import NARROW, WIDE, at_a_word, between, goes_on
 
@@ -28,6 +28,9 @@ _MOST_LINES = 12
 #: A command line seldom has so many words twice.
 _SAME = 2
 #: A log that a window broke: its command line stands on the lines below these words.
+#: Without one of these a line begins no output: most lines have none, and each is asked.
+_OF_OUTPUTS = tuple(dict.fromkeys((*WORDS, *(word for _, words, sign in SIGNS if sign is not CMDLINE
+                                             for word in words))))
 _IN_LOG = regex(r"ommand line:[^\n]*\n(?:[^\n]*\n){0,2}\Z")
 _ABOVE = 900
 
@@ -67,8 +70,10 @@ def joined(text: str) -> str:
 
 def begins_output(line: str) -> bool:
     """Return whether a line begins an output that is known, other than a command line."""
-    return any(sign.match(line) for kind, words, sign in SIGNS if sign is not CMDLINE
-               and any(word in line for word in words)) or next(kinds(line), None) is not None
+    holds = line.__contains__
+    return any(map(holds, _OF_OUTPUTS)) and (
+        any(sign.match(line) for _, words, sign in SIGNS if sign is not CMDLINE and any(map(holds, words)))
+        or next(kinds(line), None) is not None)
 
 
 def _block(text: str, place: int) -> list[str]:

@@ -174,7 +174,7 @@ def _is_output(text: str, also_logs_of_programs: bool = True) -> bool:
     """Return whether a text holds an output that is no kernel log."""
     return (recognise(text) not in (None, _LOG)
             or any(also_logs_of_programs or kind not in _OF_PROGRAMS for kind in kinds(text))
-            or any(sign.search(text) for _, words, sign in SIGNS if any(word in text for word in words)))
+            or any(sign.search(text) for _, words, sign in SIGNS if any(map(text.__contains__, words))))
 
 
 def _several(text: str, sign: re.Pattern[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ anyway."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ...model.absence import Absence, Reason
 from ...parsers.nvidia.bug_report import START
@@ -17,6 +18,8 @@ __all__ = ["advice", "is_cmdline", "is_cmdline_part", "is_list", "is_result", "n
 
 #: As far as a text is looked at. What is recognised may be longer.
 _HEAD = 256 * 1024
+#: Up to this length the answer for a text is kept, and the text with it.
+_KEPT = 64 * 1024
 
 #: What this program wrote about a box: a report as text, page, JSON, JUnit or metrics. All that a text says of a box is
 #: in there again, as tables and sentences, and is no evidence any more.
@@ -165,7 +168,11 @@ _HINTS = (
 def recognise(text: str) -> str | None:
     """Return the kind of a text, in words for people. None for anything else."""
     head = text[:_HEAD]
-    if any(mark in head for mark in _MARKS) and _other_log(head):
+    return _kind_of(head) if len(head) > _KEPT else _kept_kind_of(head)
+
+
+def _kind_of(head: str) -> str | None:
+    if any(map(head.__contains__, _MARKS)) and _other_log(head):
         return "kernel log"
     if _BRACE.match(head):
         return "spec" if '"tunecheck/spec/1"' in head else None
@@ -183,6 +190,10 @@ def recognise(text: str) -> str | None:
     if len(head.strip().splitlines()) == 1 and (_CMDLINE.search(head) or is_cmdline(head[:4096].split())):
         return "/proc/cmdline"
     return None
+
+
+#: What takes outputs apart asks of the same text from three to ten times.
+_kept_kind_of = lru_cache(maxsize=256)(_kind_of)
 
 
 def _other_log(head: str) -> bool:

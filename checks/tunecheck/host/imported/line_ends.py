@@ -7,7 +7,7 @@ Broken lines are joined again. Of a line that was cut off the last word goes, as
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ...parsers.pci.lspci_names import HEADER
 from ...parsers.text.log_lines import NAMED
@@ -58,20 +58,25 @@ def mended(text: str) -> Ends:
     return Ends(rest.text, Unjoined(both) if isinstance(doubt, Unjoined) else both)
 
 
+#: A line with its kind, and whether it begins as lines of that kind do: see _kinds.
+_Line = tuple[str, str, bool]
+
+
 def _lines_mended(text: str, head: str) -> Ends:
-    widths = _widths(head)
+    told = list(_kinds(each_line(head)))
+    widths = _widths(told)
     if not widths:
         return Ends(text)
-    joined, count = _joined(head, widths)
+    joined, count = _joined(head, told, widths)
     if count and len(text) > len(head):     # a long log is gone through only where its beginning is broken
-        joined, count = _joined(text, widths)
+        joined, count = _joined(text, _kinds(each_line(text)), widths)
     if count:
         return Ends(joined, f"lines were broken at about {max(widths.values())} columns, as a narrow window does; they "
                             "were joined again")
-    return _cut(text, head)
+    return _cut(text, told, len(text) > len(head))
 
 
-def _kinds(lines: Iterator[str]) -> Iterator[tuple[str, str, bool]]:
+def _kinds(lines: Iterator[str]) -> Iterator[_Line]:
     """Yield of each line the kind of output that it stands in ("": none of those that are joined), the line, and
     whether it begins there as lines of that kind do."""
     kind = above = ""
@@ -101,12 +106,12 @@ def _beginning(line: str) -> str:
     return "query" if line.startswith("=") and _QUERY.match(line) else ""
 
 
-def _widths(head: str) -> dict[str, int]:
+def _widths(told: Iterable[_Line]) -> dict[str, int]:
     """Return the columns of the longest line of each kind. A kind is left out where lines are longer than any window,
     or where the blanks in front of its lines are lost: nobody knows then where a line begins."""
     found: dict[str, int] = {}
     indented = {"log"}
-    for kind, line, begins in _kinds(each_line(head)):
+    for kind, line, begins in told:
         if kind:
             found[kind] = max(found.get(kind, 0), columns(line))
             if begins and line[:1] in " \t":
@@ -114,13 +119,13 @@ def _widths(head: str) -> dict[str, int]:
     return {kind: width for kind, width in found.items() if NARROW <= width <= WIDE and kind in indented}
 
 
-def _joined(text: str, widths: dict[str, int]) -> tuple[str, int]:
-    """Return the text with its broken lines joined, and how many there were. A line that is longer than those that were
-    looked at was not broken, so nothing is."""
+def _joined(text: str, told: Iterable[_Line], widths: dict[str, int]) -> tuple[str, int]:
+    """Return the text, whose lines are told, with its broken lines joined, and how many there were. A line that is
+    longer than those that were looked at was not broken, so nothing is."""
     parts = list[list[str]]()
     kinds = list[str]()
     count, sure, by_words, last, last_kind = 0, False, False, "", ""
-    for kind, line, begins in _kinds(each_line(text)):
+    for kind, line, begins in told:
         width = widths.get(kind, 0)
         if width and columns(line) > width:
             return text, 0
@@ -147,9 +152,10 @@ def _is_sure(kind: str, parts: list[str]) -> bool:
         NAMED.search("".join(parts)) is not None and NAMED.search("".join(first)) is None)
 
 
-def _cut(text: str, head: str) -> Ends:
-    """Leave out the last word of each line that ends where the window ended."""
-    every = [(line, begins) for kind, line, begins in _kinds(each_line(head)) if kind]
+def _cut(text: str, told: list[_Line], is_longer: bool) -> Ends:
+    """Leave out the last word of each line that ends where the window ended. ``told``: the lines of the text, or of its
+    beginning where it ``is_longer``."""
+    every = [(line, begins) for kind, line, begins in told if kind]
     lines = [line for line, _ in every if not _is_even(line)]
     # A window counts columns; `cut` counts a tab as one character.
     measure = max((columns, len), key=lambda each: len(_longest(lines, each)))
@@ -159,7 +165,7 @@ def _cut(text: str, head: str) -> Ends:
             len(ends) < max(_SHARE * len(lines), 2 * sum(not begins for _, begins in every)):
         return Ends(text)
     bare = "\n".join(_without_last_word(line) if kind and measure(line) >= width and not _is_even(line) else line
-                     for kind, line, _ in _kinds(each_line(text)))
+                     for kind, line, _ in (_kinds(each_line(text)) if is_longer else told))
     return Ends(bare, f"lines end after {width} columns, as a window cuts them off that does not break lines: what "
                       "stood behind is missing; give it as a file")
 

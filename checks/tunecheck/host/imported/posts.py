@@ -9,7 +9,7 @@ from importlib import import_module
 
 from ...util.at_first_use import dataclass, regex
 
-__all__ = ["Post", "kinds"]
+__all__ = ["WORDS", "Post", "kinds"]
 
 #: As far as a text is looked at for what it is.
 _HEAD = 256 * 1024
@@ -58,6 +58,10 @@ _SIGNS: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
 )
 
 
+#: Without one of these a text holds nothing of any kind.
+WORDS = tuple(dict.fromkeys(word for _, words, _ in _SIGNS for word in words))
+
+
 @dataclass(frozen=True)
 class Post:
     """One text of a kind, and the file it is from."""
@@ -70,7 +74,7 @@ def kinds(text: str) -> Iterator[str]:
     """Yield every kind of output that a text holds."""
     head = text[:_HEAD]
     for kind, words, sign in _SIGNS:
-        if any(word in head for word in words) and sign(head) and (kind != _FAILURE or _has_failed(text)):
+        if any(map(head.__contains__, words)) and sign(head) and (kind != _FAILURE or _has_failed(text)):
             yield kind
 
 

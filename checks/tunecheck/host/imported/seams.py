@@ -39,8 +39,8 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
     """Yield (the command named above it or "", text) of each output. A text with only one output in it is not cut.
     Nothing gets lost: the parts and the titles between them are the whole text."""
     # Without a word of the others there is at most a kernel log, which may be long.
-    there = [kind for kind, words, _ in SIGNS if any(word in text for word in words)]
-    there_is_more = there or any(word in text for word in _ENGINE) or next(starts(text), None) is not None or (
+    there = [kind for kind, words, _ in SIGNS if any(map(text.__contains__, words))]
+    there_is_more = there or any(map(text.__contains__, _ENGINE)) or next(starts(text), None) is not None or (
         recognise(text[:_LINE].partition("\n")[0]) == _CMDLINE)
     begins = _cuts(text, there) if there_is_more else []
     if len(begins) < 2:
