@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, exists, func, or_, select
 from ..fleet_report import Since
 from .schema import audit, host, identity, snap, span
 from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -18,6 +19,7 @@ __all__ = ["ANSWERED", "END", "SNAP_END", "between", "during", "earlier_names", 
            "last_answers", "parts", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
+HAS_ANSWERED = or_(*(snap.c.status == each for each in ANSWERED))
 #: A snap's end: its own, or as long as its host is heard of in the same way.
 SNAP_END = func.coalesce(snap.c.to_audit, host.c.last_audit)
 #: After every audit.
@@ -88,14 +90,17 @@ def there(number: Any, also: Collection[int]) -> Any:
                                     & host.c.retired_audit.is_(None))
 
 
+_ANSWERS = Hot(
+    select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
+    .where(within(snap.c.host_id, "hosts"), HAS_ANSWERED, snap.c.from_audit <= bindparam("upto"))
+    .order_by(snap.c.from_audit))
+
+
 def last_answers(connection: Connection, host_ids: Collection[int], number: int) -> list[tuple[int, int, int]]:
     """(host, its last audit up to ``number`` with an answer, what it reported about itself there)."""
-    found: dict[int, tuple[int, int, int]] = {}
+    found: dict[int, Any] = {}
     for part in parts(host_ids):
-        wanted = (select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
-                  .where(snap.c.host_id.in_(part), snap.c.status.in_(ANSWERED), snap.c.from_audit <= number)
-                  .order_by(snap.c.from_audit))
-        found.update((host_id, (host_id, ended, about)) for host_id, ended, about in connection.execute(wanted))
+        found.update((row[0], row) for row in _ANSWERS(connection, {"hosts": part, "upto": number}))
     return list(found.values())
 
 
@@ -103,7 +108,7 @@ _FIRST = snap.alias()
 _HEARD_LATE = Hot(
     select(snap.c.host_id, func.min(snap.c.from_audit)).join(host, host.c.id == snap.c.host_id)
     .join(_FIRST, (_FIRST.c.host_id == host.c.id) & (_FIRST.c.from_audit == host.c.first_audit))
-    .where(*(_FIRST.c.status != each for each in ANSWERED), or_(*(snap.c.status == each for each in ANSWERED)))
+    .where(*(_FIRST.c.status != each for each in ANSWERED), HAS_ANSWERED)
     .group_by(snap.c.host_id))
 
 

@@ -99,18 +99,18 @@ def let_go(store: OpenHistory) -> None:
             store.open.clear()
 
 
+_ASKED = Hot(select(value.c.json).join(audit, audit.c.asked_id == value.c.id).where(audit.c.id == bindparam("number")))
 _NAMES = Hot(select(host.c.name, snap.c.status).join(snap, snap.c.host_id == host.c.id).where(
     there(bindparam("then"), ())))
 
 
 def pending(store: OpenHistory, audit_id: int) -> list[tuple[str, str]]:
     with store.db.read() as connection:
-        asked = connection.execute(select(value.c.json).join(audit, audit.c.asked_id == value.c.id)
-                                   .where(audit.c.id == audit_id)).scalar()
+        asked = _ASKED(connection, {"number": audit_id})
         done = _put(connection, audit_id)
-    if asked is None:
+    if not asked:
         raise _nothing(audit_id)
-    return [(name, group) for name, group in json.loads(asked) if name not in done]
+    return [(name, group) for name, group in json.loads(asked[0][0]) if name not in done]
 
 
 def _put(connection: Connection, audit_id: int, how: Sequence[str] = ()) -> set[str]:

@@ -20,6 +20,7 @@ from .groups.members import Cohort, Members, members_of
 from .rows import CensusRow, Outlier
 from .schema import span
 from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -32,6 +33,7 @@ ABSENT = 0
 _SPAN = select(span.c.host_id, span.c.value_id, span.c.from_audit, span.c.after_audit, span.c.fact_id)
 _NOW = Hot(_SPAN.where(span.c.until_audit.is_(None)))
 _THEN = Hot(_SPAN.where(during(bindparam("then"))))
+_FEW = Hot(_SPAN.where(during(bindparam("then")), within(span.c.host_id, "hosts"), within(span.c.fact_id, "facts")))
 
 #: (host, value, from, after, fact) of a span.
 Held = tuple[Any, ...]
@@ -88,9 +90,8 @@ def _fleet(store: OpenHistory, connection: Connection, number: int, members: Mem
 def few(connection: Connection, number: int, members: Collection[int],
         facts: Collection[int]) -> Iterator[Sequence[Held]]:
     """The spans of a few facts. By host: nothing leads from a fact to its spans, and to read all of them costs more."""
-    held = _SPAN.where(during(number), span.c.fact_id.in_(sorted(facts)))
     for part in parts(members):
-        yield connection.execute(held.where(span.c.host_id.in_(part))).all()
+        yield _FEW(connection, {"then": number, "hosts": part, "facts": facts})
 
 
 def _heard(store: OpenHistory, connection: Connection, number: int) -> Fleet:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,12 @@ from sqlalchemy import bindparam, false, func, or_, select, true
 
 from ..uncollected import uncollected
 from . import audits
-from .audit_queries import ANSWERED, END, SNAP_END, earlier_names, since, times
+from .audit_queries import END, HAS_ANSWERED, SNAP_END, earlier_names, since, times
 from .history import names_and_values, receipt, runs
 from .rows import ChangeRow, DiffRow, TimelineRow
 from .schema import host, snap, span
 from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -34,23 +36,32 @@ _CHANGES = (
     .where(*_WINDOW, span.c.baseline == false()).order_by(span.c.from_audit, host.c.name, span.c.fact_id))
 #: Not of a machine of which another one has the name there.
 _CHANGES_THERE = _CHANGES.where(or_(host.c.retired_audit.is_(None), host.c.retired_audit > bindparam("b")))
-_EVERY_CHANGE, _EVERY_CHANGE_THERE = Hot(_CHANGES), Hot(_CHANGES_THERE)
+
+
+@cache
+def _asked(upto: bool, facts: bool, name: bool) -> Hot:
+    """The statement for changes up to an audit or all, of some facts or all, of one host or all."""
+    wanted = _CHANGES_THERE if upto else _CHANGES
+    if facts:
+        wanted = wanted.where(within(span.c.fact_id, "facts"))
+    if name:        # as the hosts were called there: ``others`` had another name
+        wanted = wanted.where((host.c.name == bindparam("name")) & ~within(host.c.id, "others")
+                              | within(host.c.id, "those"))
+    return Hot(wanted)
 
 
 def changes(store: OpenHistory, after_audit: int | None, upto_audit: int | None,
             facts: Collection[str] | None = None, name: str | None = None) -> list[ChangeRow]:
     with store.db.read() as connection:
         when = times(store, connection)
-        only = store.interned.only(connection, span.c.fact_id, facts)
         called = earlier_names(connection, upto_audit) if upto_audit is not None else {}
+        asked: dict[str, Any] = {"a": after_audit or 0, "b": END if upto_audit is None else upto_audit}
+        if facts is not None:
+            asked["facts"] = store.interned.numbers(connection, facts)
         if name is not None:
-            those = [number for number, earlier in called.items() if earlier == name]
-            only = (*only, (host.c.name == name) & host.c.id.not_in(list(called)) | host.c.id.in_(those)
-                    if called else host.c.name == name)
-        window = {"a": after_audit or 0, "b": END if upto_audit is None else upto_audit}
-        wanted = _CHANGES if upto_audit is None else _CHANGES_THERE
-        rows: Sequence[Any] = connection.execute(wanted.where(*only), window).all() if only else (
-            _EVERY_CHANGE if upto_audit is None else _EVERY_CHANGE_THERE)(connection, window)
+            asked |= {"name": name, "others": called.keys(),
+                      "those": [number for number, earlier in called.items() if earlier == name]}
+        rows = _asked(upto_audit is not None, facts is not None, name is not None)(connection, asked)
         named, values = names_and_values(store, connection, rows)
         before = store.interned.decoded(connection, {row[6] for row in rows})
         ran = runs(connection, {row[2] for row in rows})
@@ -87,19 +98,21 @@ def diff(store: OpenHistory, audit_a: int, audit_b: int) -> list[DiffRow]:
     return found
 
 
+_COUNTS = Hot(select(span.c.from_audit, func.count()).where(
+    span.c.from_audit >= bindparam("first"), span.c.baseline == false()).group_by(span.c.from_audit))
+_HEARD = Hot(select(snap.c.from_audit, SNAP_END).join(host, host.c.id == snap.c.host_id).where(
+    HAS_ANSWERED, bindparam("first") <= SNAP_END))
+
+
 def timeline(store: OpenHistory, last: int | None) -> list[TimelineRow]:
     heads = audits.listed(store, last)
     if not heads:
         return []
     first, end = heads[0].id, heads[-1].id
     with store.db.read() as connection:
-        changed: dict[int, int] = dict(iter(connection.execute(
-            select(span.c.from_audit, func.count()).where(span.c.from_audit >= first, span.c.baseline == false())
-            .group_by(span.c.from_audit))))
+        changed: dict[int, int] = dict(_COUNTS(connection, {"first": first}))
         steps: dict[int, int] = {}
-        for begun, ended in connection.execute(
-                select(snap.c.from_audit, SNAP_END).join(host, host.c.id == snap.c.host_id)
-                .where(snap.c.status.in_(ANSWERED), first <= SNAP_END)):
+        for begun, ended in _HEARD(connection, {"first": first}):
             steps[max(begun, first)] = steps.get(max(begun, first), 0) + 1
             steps[ended + 1] = steps.get(ended + 1, 0) - 1
     answered, running = {}, 0

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, update
 
-from .audit_queries import ANSWERED, SNAP_END, earlier_names, since, times
+from .audit_queries import HAS_ANSWERED, SNAP_END, earlier_names, since, times
 from .rows import Claim
 from .schema import audit, decided, host, identity, snap
 from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -25,6 +26,9 @@ __all__ = ["claims", "clone_of", "hand_over", "kinds", "last_answered", "note", 
 
 #: Who had the key first.
 _FIRST = host.alias("first")
+#: Until when hosts answered.
+_ENDS = Hot(select(SNAP_END).join(host, host.c.id == snap.c.host_id).where(
+    within(snap.c.host_id, "hosts"), HAS_ANSWERED, snap.c.from_audit < bindparam("before")))
 
 
 def note(connection: Connection, audit_id: int, host_id: int, kind: str, other: str) -> None:
@@ -107,9 +111,8 @@ def claims(store: OpenHistory, number: int) -> list[Claim]:
 
 def last_answered(connection: Connection, host_ids: Collection[int], before: int) -> int | None:
     """The last audit before that one which any of the hosts answered."""
-    ends = connection.execute(select(SNAP_END).join(host, host.c.id == snap.c.host_id).where(
-        snap.c.host_id.in_(host_ids), snap.c.status.in_(ANSWERED), snap.c.from_audit < before)).scalars()
-    return max((min(end, before - 1) for end in ends), default=None)
+    ends = _ENDS(connection, {"hosts": host_ids, "before": before})
+    return max((min(end, before - 1) for end, in ends), default=None)
 
 
 def _asked_for(connection: Connection, host_id: int, number: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from ..fleet_report import Since
 from ..model import Change
@@ -16,6 +16,8 @@ from .hosts import find
 from .rows import Span
 from .sanitize import canonical
 from .schema import audit, fact, host, journal, snap, span, value
+from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -25,6 +27,15 @@ __all__ = ["at", "board", "boards_elsewhere", "current", "held", "held_by", "nam
 
 #: Facts that are lists of boards.
 _BOARDS = ("gpu.serials", "gpu.uuids")
+_RUNS = Hot(select(journal.c.host_id, journal.c.first_audit, journal.c.last_audit, journal.c.run, journal.c.at,
+                   journal.c.state).where(within(journal.c.host_id, "hosts")))
+_ASKED = Hot(select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
+    within(snap.c.host_id, "hosts"), there(bindparam("then"), ())))
+_HELD = Hot(select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit).join(
+    fact, fact.c.id == span.c.fact_id).where(within(fact.c.name, "names"), during(bindparam("then"))))
+_NAMED = select(host.c.name, host.c.id).order_by(host.c.retired_audit.is_(None), host.c.last_audit)
+_EVERY, _HOLDING = Hot(_NAMED), Hot(_NAMED.where(host.c.name.in_(
+    select(host.c.name).where(within(host.c.id, "hosts")))))
 #: So few hosts are asked for by number; where there are more, all of them are read.
 _FEW = 1000
 
@@ -62,29 +73,24 @@ def _called(connection: Connection, name: str, audit_id: int) -> int | None:
 
 def _asked(connection: Connection, host_ids: Sequence[int], audit_id: int) -> set[int]:
     """Those of the hosts that were asked in that audit."""
-    return {number for part in parts(host_ids) for number in connection.execute(
-        select(snap.c.host_id).join(host, host.c.id == snap.c.host_id).where(
-            snap.c.host_id.in_(part), there(audit_id, ()))).scalars()}
+    if not host_ids:
+        return set()
+    return {number for number, in _ASKED(connection, {"hosts": host_ids, "then": audit_id})}
 
 
 def held(store: OpenHistory, facts: Iterable[str], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     with store.db.read() as connection:
-        return held_by(store, connection, connection.execute(
-            select(span.c.fact_id, span.c.value_id, span.c.host_id, span.c.from_audit, span.c.after_audit)
-            .join(fact, fact.c.id == span.c.fact_id)
-            .where(fact.c.name.in_(list(facts)), during(audit_id))).all(), audit_id)
+        return held_by(store, connection, _HELD(connection, {"names": list(facts), "then": audit_id}), audit_id)
 
 
 def held_by(store: OpenHistory, connection: Connection,
             rows: Sequence[Any], audit_id: int) -> dict[str, dict[str, tuple[Any, Since]]]:
     """Rows of fact, value, host, from and after; by the names that hosts had in that audit."""
     # Of several hosts that had one name, the one that was asked then, else the one that ``find`` takes: the last here.
-    wanted = select(host.c.name, host.c.id).order_by(host.c.retired_audit.is_(None), host.c.last_audit)
     called = earlier_names(connection, audit_id)
-    if len(holding := {row[2] for row in rows}) < _FEW and not called:
-        wanted = wanted.where(host.c.name.in_(select(host.c.name).where(host.c.id.in_(holding))))
+    few = len(holding := {row[2] for row in rows}) < _FEW and not called
     those: dict[str, list[int]] = {}
-    for name, number in connection.execute(wanted).all():
+    for name, number in _HOLDING(connection, {"hosts": holding}) if few else _EVERY(connection):
         those.setdefault(called.get(number, name), []).append(number)
     here = _asked(connection, [number for several in those.values() if len(several) > 1 for number in several],
                   audit_id)
@@ -174,11 +180,9 @@ def names_and_values(store: OpenHistory, connection: Connection,
 def runs(connection: Connection, host_ids: Iterable[int]) -> dict[int, list[tuple[int, int, Change]]]:
     """host -> runs of our own, as (first told in this audit, last, run)."""
     found: dict[int, list[tuple[int, int, Change]]] = {}
-    numbers = list(host_ids)
-    for start in range(0, len(numbers), 1000):
-        for row in connection.execute(select(journal).where(journal.c.host_id.in_(numbers[start:start + 1000]))):
-            found.setdefault(row.host_id, []).append(
-                (row.first_audit, row.last_audit, Change(row.run, row.at, row.state)))
+    if numbers := set(host_ids):
+        for host_id, first, last, run, at, state in _RUNS(connection, {"hosts": numbers}):
+            found.setdefault(host_id, []).append((first, last, Change(run, at, state)))
     return found
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
-from sqlalchemy import Connection, Row, Select, bindparam, or_, select, true
+from sqlalchemy import Connection, Row, bindparam, or_, select, true
 
 from tunecheck.errors import Misuse, UsageError
 from tunecheck.util.suggestions import did_you_mean, nearest
@@ -21,7 +21,8 @@ from .groups import group_moves
 from .rows import HostState, IdentityEvent, Span
 from .schema import host, identity, incident, newest, snap
 from .sql.compiled_statements import Hot
-from .told import NOTHING, Answered, Told
+from .sql.within import within
+from .told import NOTHING, Answered, Newest, Told
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -34,6 +35,8 @@ _HOST = select(
     snap.c.status, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
 #: Of one audit alone: as ten thousand hosts are read most often.
 _HOSTS = Hot(_HOST.where(there(bindparam("then"), ())).order_by(host.c.name, host.c.id))
+_THOSE = Hot(_HOST.where(there(bindparam("then"), ()), or_(within(host.c.name, "names"), within(host.c.id, "hosts")))
+             .order_by(host.c.name, host.c.id))
 _NAMED = select(host.c.id, host.c.name, snap.c.status).join(snap, snap.c.host_id == host.c.id)
 _NAMES = Hot(_NAMED.where(there(bindparam("then"), ())))
 _KNOWN = Hot(select(host.c.name).where(host.c.retired_audit.is_(None)).order_by(host.c.name))
@@ -44,8 +47,10 @@ _OF_KIND = {mended: _EVENTS.where(identity.c.kind == "mended" if mended else ide
 _EVENTS_OF = {mended: Hot(each.where(identity.c.audit_id == bindparam("then"))) for mended, each in _OF_KIND.items()}
 _EVENTS_UPTO = {mended: Hot(each.where(identity.c.audit_id <= bindparam("then"), or_(
     host.c.retired_audit.is_(None), host.c.retired_audit > bindparam("then")))) for mended, each in _OF_KIND.items()}
-_TOLD: Select[Any] = select(
-    newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems, newest.c.outcomes)
+_BEFORE = Hot(select(host.c.id, host.c.key).where(
+    host.c.name == bindparam("name"), host.c.retired_audit == bindparam("ended"), host.c.key.is_not(None)))
+_TOLD = Hot(select(newest.c.host_id, newest.c.audit_id, newest.c.boot_id, newest.c.volatile, newest.c.problems,
+                   newest.c.outcomes).where(within(newest.c.host_id, "hosts")))
 #: Hosts whose newest answers are read at a time: a host with 40 findings has 20 KiB of text there, of which hardly
 #: anything is left once it is understood.
 _AT_ONCE = 200
@@ -117,8 +122,8 @@ def hosts(store: OpenHistory, audit_id: int | None, also: Collection[int] = (),
         for start in range(0, len(heads), _AT_ONCE):
             part = heads[start:start + _AT_ONCE]
             named = {row.id: row.name for row in part}
-            answers = {} if bare else {row.host_id: told.read(named[row.host_id], row) for row in connection.execute(
-                _TOLD.where(newest.c.host_id.in_(named)))}
+            answers = {} if bare else {row[0]: told.read(named[row[0]], Newest(*row)) for row in _TOLD(
+                connection, {"hosts": named})}
             later = {each: named[each] for each, answer in answers.items() if (answer.audit or 0) > number}
             then = told_problems.read(store, connection, told, later, number) if later and not also else {}
             for row in part:
@@ -135,6 +140,9 @@ def _heads(connection: Connection, number: int, also: Collection[int], only: Col
     if only is None and not also:
         # Of SQLAlchemy's own rows ten thousand take 20 ms more to read.
         return list(map(_Head._make, _HOSTS(connection, {"then": number})))
+    if only is not None and not also:
+        those = [each_id for each_id, name in called.items() if name in only]
+        return list(map(_Head._make, _THOSE(connection, {"then": number, "names": list(only), "hosts": those})))
     each: list[Any] = [host.c.name.in_(part) for part in parts(only)] if only is not None else [true()]
     if only is not None and (those := [each_id for each_id, name in called.items() if name in only]):
         each.append(host.c.id.in_(those) & host.c.name.not_in(list(only)))
@@ -213,12 +221,12 @@ def identity_events(store: OpenHistory, audit_id: int | None, upto: int | None =
 def _replaced(connection: Connection, when: dict[int, float], audit_id: int, name: str,
               key: str | None) -> IdentityEvent:
     """With the machine that had the name until then."""
-    before = connection.execute(select(host.c.id, host.c.key).where(
-        host.c.name == name, host.c.retired_audit == audit_id, host.c.key.is_not(None)).limit(1)).first()
-    if before is None:
+    before = _BEFORE(connection, {"name": name, "ended": audit_id})
+    if not before:
         return IdentityEvent(audit_id, name, "replaced")
-    return IdentityEvent(audit_id, name, "replaced", "", before.key, key,
-                         since(when, audit_id, last_answered(connection, [before.id], audit_id)))
+    host_id, key_before = before[0]
+    return IdentityEvent(audit_id, name, "replaced", "", key_before, key,
+                         since(when, audit_id, last_answered(connection, [host_id], audit_id)))
 
 
 def presence(store: OpenHistory, name: str) -> list[Span]:

@@ -70,7 +70,11 @@ class Interned:
         """What limits the column to these facts; None: all of them."""
         if names is None:
             return ()
-        return (column.in_(sorted(number for number, name in self.facts(connection).items() if name in names)),)
+        return (column.in_(self.numbers(connection, names)),)
+
+    def numbers(self, connection: Connection, names: Collection[str]) -> list[int]:
+        """Those of these facts that anybody ever told."""
+        return sorted(number for number, name in self.facts(connection).items() if name in names)
 
     def name(self, connection: Connection, number: int) -> str:
         return self.names[number] if number in self.names else self.facts(connection)[number]

@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tunecheck.model.command import Command
 
 from ..model import Problem
 
-if TYPE_CHECKING:
-    from sqlalchemy import Row
-
-__all__ = ["HOST", "NOTHING", "Answered", "Told"]
+__all__ = ["HOST", "NOTHING", "Answered", "Newest", "Told"]
 
 _PARTS = Problem.__annotations__.keys()
 #: Stands for the name of the host in the plays that are kept with its problems (" -l gpu0412"): hosts share them so.
 HOST = "\x01"
+
+
+class Newest(NamedTuple):
+    """A row of the table ``newest``; the last three are JSON."""
+
+    host_id: int
+    audit_id: int | None
+    boot_id: str | None
+    volatile: str | None
+    problems: str | None
+    outcomes: str | None
 
 
 class Answered(NamedTuple):
@@ -46,8 +54,8 @@ class Told:
         self._grids: dict[str, dict[str, str]] = {}
         self._again: dict[tuple[str, str], Problem] = {}
 
-    def read(self, name: str, row: Row[Any]) -> Answered:
-        """A row of the table ``newest``, of the host of that name."""
+    def read(self, name: str, row: Newest) -> Answered:
+        """The newest answer of the host of that name."""
         volatile = json.loads(row.volatile) if row.volatile and self._gauges != () else {}
         if self._gauges is not None:
             volatile = {name: value for name, value in volatile.items() if name in self._gauges}

@@ -20,6 +20,7 @@ from .audit_queries import parts
 from .sanitize import canonical, plain
 from .schema import host, newest, problem_span
 from .sql.compiled_statements import Hot
+from .sql.within import within
 from .told import HOST, Told
 
 if TYPE_CHECKING:
@@ -145,6 +146,13 @@ def each_host(store: OpenHistory, connection: Connection,
             yield host_id, told
 
 
+_ENDED = Hot(
+    select(problem_span.c.host_id, problem_span.c.problem_id, problem_span.c.words_id, problem_span.c.until_audit,
+           host.c.name).join(host, host.c.id == problem_span.c.host_id)
+    .where(within(problem_span.c.host_id, "hosts"), problem_span.c.until_audit > bindparam("after"),
+           problem_span.c.until_audit <= bindparam("upto")).order_by(problem_span.c.until_audit))
+
+
 def last_told(store: OpenHistory, connection: Connection, findings: Collection[Over],
               after: int | None) -> dict[Over, Problem]:
     """How the host told these findings the last time, as far as that is kept. Mostly until they were over, which is
@@ -156,11 +164,7 @@ def last_told(store: OpenHistory, connection: Connection, findings: Collection[O
         left = [each for each in findings if each not in found]
         ended: dict[tuple[int, str, str, str, str], list[tuple[int, Problem]]] = {}
         for part in parts({each.host_id for each in left}):
-            rows = [tuple(row) for row in connection.execute(
-                select(problem_span.c.host_id, problem_span.c.problem_id, problem_span.c.words_id,
-                       problem_span.c.until_audit, host.c.name).join(host, host.c.id == problem_span.c.host_id).where(
-                    problem_span.c.host_id.in_(part), problem_span.c.until_audit > first,
-                    problem_span.c.until_audit <= upto).order_by(problem_span.c.until_audit))]
+            rows = _ENDED(connection, {"hosts": part, "after": first, "upto": upto})
             texts = store.interned.texts(connection, {each for row in rows for each in row[1:3]})
             for host_id, about, words, until, name in rows:
                 problem = told.again(name, texts[about], texts[words])

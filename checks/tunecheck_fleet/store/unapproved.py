@@ -6,14 +6,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, false, func, or_, select
 
 from ..model import Change
 from . import audit_queries
+from .audit_queries import parts
 from .history import names_and_values, receipt, runs
 from .rows import ChangeRow
 from .schema import decided, decision, fact, host, span
 from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -79,20 +81,23 @@ _OF_THEN = ((span.c.host_id == decided.c.host_id) & (span.c.fact_id == fact.c.id
 _HOLDS = (decision.c.kind == "approve") & decision.c.ended.is_(None)
 
 
+_APPROVED = Hot(
+    select(host.c.id, host.c.name, decided.c.name, span.c.value_id).select_from(decided)
+    .join(decision, decision.c.id == decided.c.decision_id).join(host, host.c.id == decided.c.host_id)
+    .join(fact, fact.c.name == decided.c.name).join(span, _OF_THEN)
+    .where(_HOLDS, decision.c.audit_id <= bindparam("by"),
+           or_(host.c.retired_audit.is_(None), host.c.retired_audit > bindparam("then")))
+    .order_by(decision.c.audit_id, decision.c.id))
+
+
 def approved_values(store: OpenHistory, audit_id: int, by: int | None = None) -> dict[tuple[str, str], Any]:
     """(host, fact) -> the value that was approved there last, as of an audit up to ``by`` (None: up to this one): the
     baseline, whatever the host has. Hosts have the names of audit ``audit_id``."""
     with store.db.read() as connection:
-        rows = connection.execute(
-            select(host.c.id, host.c.name, decided.c.name.label("fact"), span.c.value_id).select_from(decided)
-            .join(decision, decision.c.id == decided.c.decision_id).join(host, host.c.id == decided.c.host_id)
-            .join(fact, fact.c.name == decided.c.name).join(span, _OF_THEN)
-            .where(_HOLDS, decision.c.audit_id <= (audit_id if by is None else by),
-                   or_(host.c.retired_audit.is_(None), host.c.retired_audit > audit_id))
-            .order_by(decision.c.audit_id, decision.c.id)).all()
-        values = store.interned.decoded(connection, {row.value_id for row in rows})
+        rows = _APPROVED(connection, {"by": audit_id if by is None else by, "then": audit_id})
+        values = store.interned.decoded(connection, {row[3] for row in rows})
         called = audit_queries.earlier_names(connection, audit_id) if rows else {}
-    return {(called.get(row.id, row.name), row.fact): values[row.value_id] for row in rows}
+    return {(called.get(host_id, name), about): values[held] for host_id, name, about, held in rows}
 
 
 def is_approved() -> ColumnElement[bool]:
@@ -101,13 +106,22 @@ def is_approved() -> ColumnElement[bool]:
                   .join(fact, fact.c.name == decided.c.name).where(_OF_THEN, _HOLDS).correlate(span))
 
 
+_APPROVED_IN = Hot(
+    select(decided.c.host_id, fact.c.id, func.max(decision.c.audit_id))
+    .join(decision, decision.c.id == decided.c.decision_id).join(fact, fact.c.name == decided.c.name)
+    .where(_HOLDS, decision.c.audit_id <= bindparam("upto")).group_by(decided.c.host_id, fact.c.id))
+
+
 def _approved_in(connection: Connection, audit_id: int) -> dict[tuple[int, int], int]:
     """(host, fact) -> the audit as of which it was approved."""
-    return {(host_id, fact_id): number for host_id, fact_id, number in connection.execute(
-        select(decided.c.host_id, fact.c.id, func.max(decision.c.audit_id))
-        .join(decision, decision.c.id == decided.c.decision_id).join(fact, fact.c.name == decided.c.name)
-        .where(decision.c.kind == "approve", decision.c.ended.is_(None), decision.c.audit_id <= audit_id)
-        .group_by(decided.c.host_id, fact.c.id))}
+    return {(host_id, fact_id): number for host_id, fact_id, number in _APPROVED_IN(connection, {"upto": audit_id})}
+
+
+_OF_FACTS = Hot(
+    select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline, span.c.before_id,
+           span.c.after_audit)
+    .where(within(span.c.host_id, "hosts"), within(span.c.fact_id, "facts"))
+    .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit))
 
 
 def _baselines(connection: Connection, hosts: set[int], facts: set[int], general: int,
@@ -118,13 +132,9 @@ def _baselines(connection: Connection, hosts: set[int], facts: set[int], general
     what was before."""
     found: dict[tuple[int, int], int | None] = {}
     left: dict[tuple[int, int], int] = {}
-    numbers = sorted(hosts)
-    for start in range(0, len(numbers), 500):
-        for host_id, fact_id, begun, value_id, first, before_id, after in connection.execute(
-                select(span.c.host_id, span.c.fact_id, span.c.from_audit, span.c.value_id, span.c.baseline,
-                       span.c.before_id, span.c.after_audit)
-                .where(span.c.host_id.in_(numbers[start:start + 500]), span.c.fact_id.in_(facts))
-                .order_by(span.c.host_id, span.c.fact_id, span.c.from_audit)):
+    for part in parts(hosts):
+        for host_id, fact_id, begun, value_id, first, before_id, after in _OF_FACTS(
+                connection, {"hosts": part, "facts": facts}):
             key = host_id, fact_id
             if first or begun <= max(general, approved_in.get(key, 0)) or receipt(ran, host_id, begun) is not None:
                 found[key] = value_id

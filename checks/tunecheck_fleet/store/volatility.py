@@ -15,9 +15,11 @@ from tunecheck.util.at_first_use import dataclass
 
 from ..scope import fleet_of
 from . import audits
-from .audit_queries import ANSWERED, SNAP_END, during, parts, there, times
+from .audit_queries import ANSWERED, SNAP_END, during, there, times
 from .rows import Flap, Volatile
 from .schema import host, snap, span
+from .sql.compiled_statements import Hot
+from .sql.within import within
 
 if TYPE_CHECKING:
     from .open_history import OpenHistory
@@ -119,6 +121,9 @@ def _row(name: str, hosts: int, distinct: int, moves: Moves, steps: int, heard: 
                     "a reading, not like a setting, and does not belong in the history", sure, heard)
 
 
+_NAMES = Hot(select(host.c.id, host.c.name).where(within(host.c.id, "hosts")))
+
+
 def flaps(store: OpenHistory, days: float = FLAP_DAYS, audit_id: int | None = None,
           facts: Collection[str] | None = None) -> list[Flap]:
     """Return the facts that went there and back, and there again, in so many days before the audit, the most restless
@@ -139,8 +144,8 @@ def flaps(store: OpenHistory, days: float = FLAP_DAYS, audit_id: int | None = No
             seen.setdefault((host_id, fact_id), [before]).append(value)
         null = store.interned.null(connection)
         hosts: dict[int, str] = {}
-        for part in parts({host_id for host_id, _ in seen}):
-            hosts.update(map(tuple, connection.execute(select(host.c.id, host.c.name).where(host.c.id.in_(part)))))
+        if seen:
+            hosts.update(_NAMES(connection, {"hosts": {host_id for host_id, _ in seen}}))
         names = store.interned.facts(connection)
     found = []
     for (host_id, fact_id), values in seen.items():

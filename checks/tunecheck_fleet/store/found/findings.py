@@ -33,8 +33,6 @@ __all__ = ["during", "ended_with_machine", "incidents", "receipts", "resolved", 
 _WORST = ("fail", "warn", "unknown")
 #: Findings of one host: it cannot make the history larger.
 _MOST = 2_000
-#: Rows that are read at a time: of 10,000 hosts there are hundreds of thousands.
-_ROWS = 2_000
 _OPEN = Hot(select(finding.c.check, finding.c.subject, finding.c.code, finding_span.c.finding_id,
                finding_span.c.outcome, finding_span.c.from_audit, finding_span.c.after_audit).join(
     finding, finding.c.id == finding_span.c.finding_id).where(
@@ -213,18 +211,17 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
     """``after``: with how findings that were over after that audit were told the last time."""
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
-        moved = wanted.with_only_columns(host.c.id, maintain_column_froms=True).where(
-            finding_span.c.after_audit.is_not(None)).order_by(None).distinct()
-        ran = runs(connection, connection.execute(moved).scalars())
+        rows = connection.execute(wanted.add_columns(finding_span.c.finding_id)).all()
+        ran = runs(connection, {row[0] for row in rows if row[8] is not None})
         # Thousands of hosts have the same ones since the same audit: each text and interval is there once.
         once = dict[str, str]().setdefault
-        gpus = with_gpus(connection, wanted)
+        gpus = with_gpus(connection, [(number, found, begun) for number, *_, outcome, begun, after, _, found in rows
+                                      if outcome == "warn" and after is not None])
         age = cache(lambda begun, after: audit_queries.since(when, begun, after))
-        told = {} if after is None else last_told(store, connection, [_over(*row) for row in connection.execute(
-            wanted.with_only_columns(host.c.id, finding.c.check, finding.c.subject, finding.c.code,
-                                     finding_span.c.outcome, finding_span.c.until_audit,
-                                     maintain_column_froms=True).order_by(None))], after)
-        ends = {} if after is None else _ends(connection, when, wanted)
+        told = {} if after is None else last_told(store, connection, [
+            _over(number, check, subject, code, outcome, until)
+            for number, _, _, check, subject, code, outcome, _, _, until, _ in rows], after)
+        ends = {} if after is None else _ends(connection, when, {(row[0], row[9]) for row in rows})
         return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
                              once(subject, subject), once(outcome, outcome), age(begun, after), until,
                              after is not None and receipt(ran, number, begun) is not None,
@@ -232,20 +229,18 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
                              gpus.get((number, found, begun), False),
                              told.get(_over(number, check, subject, code, outcome, until)) if told else None,
                              ends.get((number, until)), once(code, fault_of(check, code)))
-                for number, name, group, check, subject, code, outcome, begun, after, until, found in
-                connection.execute(wanted.add_columns(finding_span.c.finding_id),
-                                   execution_options={"yield_per": _ROWS})]
+                for number, name, group, check, subject, code, outcome, begun, after, until, found in rows]
 
 
 def _over(number: int, check: str, subject: str, code: str, outcome: str, until: int) -> Over:
     return Over(number, check, subject, fault_of(check, code), outcome, until)
 
 
-def _ends(connection: Connection, when: dict[int, float], wanted: Select[Any]) -> dict[tuple[int, int | None], Since]:
+def _ends(connection: Connection, when: dict[int, float],
+          over: Collection[tuple[int, int]]) -> dict[tuple[int, int | None], Since]:
     """(host, the audit in which something was over) -> when that was: after the last answer before."""
     hosts: dict[int, set[int]] = {}
-    for host_id, until in connection.execute(wanted.with_only_columns(
-            host.c.id, finding_span.c.until_audit, maintain_column_froms=True).order_by(None).distinct()):
+    for host_id, until in over:
         hosts.setdefault(until, set()).add(host_id)
     found: dict[tuple[int, int | None], Since] = {}
     for until, those in hosts.items():

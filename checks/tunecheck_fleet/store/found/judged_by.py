@@ -6,15 +6,22 @@ from bisect import bisect_right
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
-from ..audit_queries import ANSWERED, earlier_names, parts
+from ..audit_queries import HAS_ANSWERED, earlier_names
 from ..schema import host, snap
+from ..sql.compiled_statements import Hot
+from ..sql.within import within
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
 
 __all__ = ["judged_by"]
+
+
+_ANSWERS = Hot(
+    select(host.c.id, host.c.name, snap.c.from_audit, snap.c.about_id).join(snap, snap.c.host_id == host.c.id)
+    .where(or_(within(host.c.name, "names"), within(host.c.id, "those")), HAS_ANSWERED))
 
 
 def judged_by(store: OpenHistory, wanted: Collection[tuple[str, int]], audit_id: int
@@ -28,11 +35,8 @@ def judged_by(store: OpenHistory, wanted: Collection[tuple[str, int]], audit_id:
     with store.db.read() as connection:
         called = earlier_names(connection, audit_id)
         those = [number for number, name in called.items() if name in names]
-        for of in (*(host.c.name.in_(part) for part in parts(names)), *(host.c.id.in_(part) for part in parts(those))):
-            for number, name, begun, about in connection.execute(
-                    select(host.c.id, host.c.name, snap.c.from_audit, snap.c.about_id)
-                    .join(snap, snap.c.host_id == host.c.id).where(of, snap.c.status.in_(ANSWERED))):
-                found.setdefault(called.get(number, name), []).append((begun, about))
+        for number, name, begun, about in _ANSWERS(connection, {"names": names, "those": those}):
+            found.setdefault(called.get(number, name), []).append((begun, about))
         told = store.interned.decoded(connection, {about for each in found.values() for _, about in each})
     for each in found.values():
         each.sort()

@@ -33,6 +33,13 @@ _SPANS = Hot(select(
 _MOVED = Hot(select(finding_span.c.host_id).where(
     during(bindparam("then")), finding_span.c.after_audit.is_not(None)).distinct())
 
+#: Warnings that are open, and came after the host was first heard.
+_WARNED = Hot(select(finding_span.c.host_id, finding_span.c.finding_id, finding_span.c.from_audit).where(
+    during(bindparam("then")), finding_span.c.outcome == "warn", finding_span.c.after_audit.is_not(None)))
+_GONE = Hot(select(host.c.id).where(host.c.retired_audit <= bindparam("then")))
+_FINDINGS = Hot(select(finding.c.id, finding.c.check, finding.c.subject, finding.c.code))
+_HOSTS = Hot(select(host.c.id, host.c.name))
+
 #: Finding, outcome, since which audit, after which one, whether our own roles ran there then; and as in ProblemSince:
 #: whether it came with GPUs, and again.
 _Row = tuple[int, str, int, int | None, bool, bool, bool]
@@ -45,14 +52,14 @@ def open_findings(store: OpenHistory, audit_id: int | None) -> dict[str, tuple[O
     same: dict[tuple[_Row, ...], tuple[_Row, ...]] = {}
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
-        gone = set(connection.execute(select(host.c.id).where(host.c.retired_audit <= number)).scalars())
+        gone = {host_id for host_id, in _GONE(connection, {"then": number})}
         gone |= audit_queries.elsewhere(connection, number)
         of_machine = {host_id: same.setdefault(rows, rows) for host_id, rows in each_host(connection, number)
                       if host_id not in gone}
         # Afterwards: on PostgreSQL others may have put new ones meanwhile.
-        named = {each: (check, subject, fault_of(check, code)) for each, check, subject, code in connection.execute(
-            select(finding.c.id, finding.c.check, finding.c.subject, finding.c.code))}
-        called: dict[int, str] = dict(iter(connection.execute(select(host.c.id, host.c.name))))
+        named = {each: (check, subject, fault_of(check, code)) for each, check, subject, code in
+                 _FINDINGS(connection)}
+        called: dict[int, str] = dict(_HOSTS(connection))
         called |= audit_queries.earlier_names(connection, number)
     of_name: dict[str, tuple[_Row, ...]] = {}
     for host_id, rows in of_machine.items():
@@ -72,7 +79,7 @@ def each_host(connection: Connection, number: int,
               only: Container[int] | None = None) -> Iterator[tuple[int, tuple[_Row, ...]]]:
     """Every host with its findings as of that audit; of these findings alone, where ``only`` says which."""
     ran = runs(connection, [host_id for host_id, in _MOVED(connection, {"then": number})])
-    gpus = with_gpus(connection, select(finding_span).where(during(number)))
+    gpus = with_gpus(connection, _WARNED(connection, {"then": number}))
     every = chain.from_iterable(_SPANS.parts(connection, {"then": number}))
     for host_id, rows in groupby(every, key=itemgetter(0)):
         found = tuple([

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from ..audit_queries import SNAP_END, earlier_names, parts
 from ..schema import host, snap
+from ..sql.compiled_statements import Hot
+from ..sql.within import within
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
@@ -24,22 +26,25 @@ class GroupMove(NamedTuple):
     now: str
 
 
+_FRESH = Hot(select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id).where(
+    snap.c.from_audit > bindparam("after"), snap.c.from_audit <= bindparam("upto"), bindparam("upto") <= SNAP_END))
+_NEWEST = select(snap.c.host_id, func.max(snap.c.from_audit).label("begun")).where(
+    within(snap.c.host_id, "hosts"), snap.c.from_audit <= bindparam("after")).group_by(snap.c.host_id).subquery()
+_LAST = Hot(select(snap.c.host_id, snap.c.about_id).join(
+    _NEWEST, (_NEWEST.c.host_id == snap.c.host_id) & (_NEWEST.c.begun == snap.c.from_audit)))
+
+
 def between(store: OpenHistory, after: int, number: int) -> list[GroupMove]:
     """The hosts of that audit that were in another group when they were asked last up to the other audit."""
     with store.db.read() as connection:
-        fresh = {row.id: row for row in connection.execute(
-            select(host.c.id, host.c.name, snap.c.about_id).join(snap, snap.c.host_id == host.c.id).where(
-                snap.c.from_audit > after, snap.c.from_audit <= number, number <= SNAP_END))}
+        fresh = {row[0]: row[1:] for row in _FRESH(connection, {"after": after, "upto": number})}
         last: dict[int, int] = {}
         for part in parts(fresh):
-            newest = select(snap.c.host_id, func.max(snap.c.from_audit).label("begun")).where(
-                snap.c.host_id.in_(part), snap.c.from_audit <= after).group_by(snap.c.host_id).subquery()
-            last.update(dict(map(tuple, connection.execute(select(snap.c.host_id, snap.c.about_id).join(
-                newest, (newest.c.host_id == snap.c.host_id) & (newest.c.begun == snap.c.from_audit))))))
-        groups = _groups(store, connection, [*last.values(), *(row.about_id for row in fresh.values())])
+            last.update(_LAST(connection, {"hosts": part, "after": after}))
+        groups = _groups(store, connection, [*last.values(), *(about for _, about in fresh.values())])
         called = earlier_names(connection, number)
-    return sorted(GroupMove(called.get(number, fresh[number].name), groups[then], groups[fresh[number].about_id])
-                  for number, then in last.items() if groups[then] != groups[fresh[number].about_id])
+    return sorted(GroupMove(called.get(each, fresh[each][0]), groups[then], groups[fresh[each][1]])
+                  for each, then in last.items() if groups[then] != groups[fresh[each][1]])
 
 
 def stays(store: OpenHistory, connection: Connection,

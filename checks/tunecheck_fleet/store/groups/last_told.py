@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
-from ..audit_queries import ANSWERED, SNAP_END, during, parts
+from ..audit_queries import HAS_ANSWERED, SNAP_END, during, parts
 from ..schema import host, snap, span
 from ..spans import families
+from ..sql.compiled_statements import Hot
+from ..sql.within import within
 
 if TYPE_CHECKING:
     from ..open_history import OpenHistory
@@ -67,21 +69,25 @@ def last_told(store: OpenHistory, connection: Connection, number: int,
     return found
 
 
+_ANSWERS = Hot(
+    select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
+    .where(within(snap.c.host_id, "hosts"), HAS_ANSWERED, snap.c.from_audit <= bindparam("upto"))
+    .order_by(snap.c.from_audit.desc()))
+_HAVING = Hot(select(span.c.host_id, span.c.fact_id).where(
+    within(span.c.host_id, "hosts"), within(span.c.fact_id, "facts"), during(bindparam("then"))))
+
+
 def _answers(connection: Connection, number: int, hosts: Collection[int]) -> dict[int, list[tuple[int, int]]]:
     """Host -> (last audit, what it reported about itself) of all its answers up to that audit, the newest first."""
     found: dict[int, list[tuple[int, int]]] = {}
     for part in parts(hosts):
-        for host_id, ended, about in connection.execute(
-                select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
-                .where(snap.c.host_id.in_(part), snap.c.status.in_(ANSWERED), snap.c.from_audit <= number)
-                .order_by(snap.c.from_audit.desc())):
+        for host_id, ended, about in _ANSWERS(connection, {"hosts": part, "upto": number}):
             found.setdefault(host_id, []).append((min(ended, number), about))
     return found
 
 
 def _held(connection: Connection, number: int, wanted: Mapping[int, Mapping[int, int]]) -> list[tuple[int, int]]:
     """Those (host, fact) that have a value."""
-    facts = sorted({fact for of_host in wanted.values() for fact in of_host})
-    return [(host_id, fact) for part in parts(wanted) for host_id, fact in connection.execute(
-        select(span.c.host_id, span.c.fact_id).where(
-            span.c.host_id.in_(part), span.c.fact_id.in_(facts), during(number))) if fact in wanted[host_id]]
+    facts = {fact for of_host in wanted.values() for fact in of_host}
+    return [(host_id, fact) for part in parts(wanted) for host_id, fact in _HAVING(
+        connection, {"hosts": part, "facts": facts, "then": number}) if fact in wanted[host_id]]
