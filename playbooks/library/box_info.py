@@ -135,7 +135,10 @@ def main():
                                           "acs_by_setpci": {"type": "bool", "default": False},
                                           "work": {"type": "list", "elements": "str", "default": []}},
                            supports_check_mode=True)
-    receipt = load()
+    try:
+        receipt = load()
+    except BoxIOError as error:
+        module.fail_json(msg=str(error))
     pci_ids, applied = module.params["pci_ids"], module.params["applied"]
     known = bool(applied) and receipt.get("spec_digest") == applied
     boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()

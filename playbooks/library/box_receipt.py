@@ -62,14 +62,13 @@ def main():
         },
         supports_check_mode=True,
     )
-    old = load()
     boot_id = read_text("/proc/sys/kernel/random/boot_id").strip()
-    new = updated(old, module.params, boot_id, now())
-    if not module.check_mode:
-        try:
+    try:
+        new = updated(load(), module.params, boot_id, now())
+        if not module.check_mode:
             save(new)
-        except BoxIOError as error:
-            module.fail_json(msg=str(error))
+    except BoxIOError as error:
+        module.fail_json(msg=str(error))
     # A diary entry is not a change of the box.
     module.exit_json(changed=False, receipt=new)
 

@@ -65,10 +65,10 @@ def main():
         supports_check_mode=True,
     )
     run = present if module.params["state"] == "present" else absent
-    if run is absent and not touched():
-        module.exit_json(changed=False, version="", actions=[], notes=[], pending=[], pending_reboot=False, kernels=[],
-                         nouveau=False, diff=[])
     try:
+        if run is absent and not touched():
+            module.exit_json(changed=False, version="", actions=[], notes=[], pending=[], pending_reboot=False,
+                             kernels=[], nouveau=False, diff=[])
         # /var/tmp: a trial build needs more than a small /tmp holds.
         with tempfile.TemporaryDirectory(prefix="tunecheck-driver-", dir="/var/tmp") as folder:
             result = run(module, manager_for(module), folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from ansible.module_utils.box_io import read_text, write_text
+from ansible.module_utils.box_io import BoxIOError, read_text, write_text
 
 __all__ = ["RECEIPT", "load", "now", "remember", "save"]
 
@@ -19,9 +19,12 @@ _TEXTS_BEFORE = ("boot_id", "taken")
 
 def load():
     """Return the receipt; empty where there is none or where it is damaged, and then it is written anew. A part that is
-    damaged is left out."""
+    damaged is left out. BoxIOError where it cannot be read: to write it anew would lose how the box was before."""
     try:
         found = json.loads(read_text(RECEIPT, "{}"))
+    except OSError as error:
+        raise BoxIOError("%s cannot be read: %s; expected a regular file of at most 16 MiB. Move it away, then run the "
+                         "play again." % (RECEIPT, error.strerror or error)) from error
     except (ValueError, RecursionError):
         return {}
     return _sound(found) if isinstance(found, dict) else {}
