@@ -166,7 +166,12 @@ def _folded(ranked: Sequence[Cause], members: Sequence[int], first: bool) -> Ite
     """(what follows, what leads it, in a word) of causes that are of one host and one audit. ``first``: of the first
     that saw the host, so they came at any time before: a warning with another fix is then a thing of its own."""
     left, leading = list(members), set[int]()
-    for fold in FOLDS:
+    names = {name for index in members for name in (ranked[index].fact, *(
+        before(ranked[index]) if ranked[index].outcome == "fail" else ()))}
+    led = {number for name in names for number in _led_by(name)}
+    for number, fold in enumerate(FOLDS):
+        if number not in led:       # nothing of it is there, so it leads nothing
+            continue
         # What is not known may follow from something that happened; it does not say that it did.
         told = [index for index in members if (ranked[index].outcome != "unknown" or ranked[index].was)
                 and (_matches(ranked[index].fact, fold.leads) or _opens(ranked[index], fold))
@@ -248,6 +253,12 @@ def _opens(cause: Cause, fold: Fold) -> bool:
 
 def _place(name: str, patterns: tuple[str, ...]) -> int:
     return next((place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern)), len(patterns))
+
+
+@cache
+def _led_by(name: str) -> tuple[int, ...]:
+    """Which of FOLDS this may lead."""
+    return tuple(number for number, fold in enumerate(FOLDS) if _matches(name, fold.leads))
 
 
 @cache
