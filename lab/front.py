@@ -29,6 +29,7 @@ REQUIREMENTS = paths.REPO / "requirements"
 LOCKS = {"box": [], "control": ["control"], "dev": ["control", "postgres", "ingest", "parquet", "test"]}
 INVENTORY = "inventory/lab"
 CODE = ("checks", "lab", "playbooks", "tests")
+_MOST_WORKERS = 8
 
 
 def setup(lab: bool = True) -> int:
@@ -193,9 +194,18 @@ def test(arguments: list[str]) -> int:
     except NoMeansError as error:
         progress(f"some tests skip: {error}")
     compiled(paths.REPO)
-    # Two files at a time, in order: the VM tests come first and keep about one core busy each.
-    spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if (os.cpu_count() or 1) > 1 else []
+    # So many files at a time, in order (tests/conftest.py).
+    spread = ["-n", str(_workers()), "--dist", "loadfile", "--no-loadscope-reorder"] if _processors() > 1 else []
     return _run(str(PYTHON), "-m", "pytest", *spread, *arguments)
+
+
+def _workers() -> int:
+    """Half as many again as there are processors, as many tests wait; each takes up to 0.8 GiB of memory."""
+    return min(_processors() * 3 // 2, _MOST_WORKERS)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def lint() -> int:

@@ -49,7 +49,9 @@ class Told:
     def __init__(self, gauges: Collection[str] | None = None) -> None:
         self._gauges = gauges
         self._texts: dict[str, str] = {}
+        self._words: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._commands: dict[tuple[str, ...], Command] = {}
+        self._each_command: dict[tuple[int, ...], tuple[Command, ...]] = {}
         self._problems: dict[tuple[Any, ...], Problem] = {}
         self._grids: dict[str, dict[str, str]] = {}
         self._again: dict[tuple[str, str], Problem] = {}
@@ -87,10 +89,12 @@ class Told:
         for name in stored.keys() - _PARTS:
             del stored[name]
         # A store from before remedies had commands holds none.
-        commands = tuple([self._command(tuple(each["argv"]), each["where"]) for each in stored.pop("commands", ())])
+        every = [self._command(tuple(each["argv"]), each["where"]) for each in stored.pop("commands", ())]
+        commands = self._each_command.setdefault(tuple(map(id, every)), tuple(every))
         for name in ("tags", "puts", "takes"):
             if name in stored:
-                stored[name] = tuple(stored[name])
+                words = tuple(stored[name])
+                stored[name] = self._words.setdefault(words, words)
         values: list[Any] = [once(value, value) if type(value) is str else value for value in stored.values()]
         if host in stored.get("remedy", ""):        # a play limited to this host: no other has the same
             return Problem(**dict(zip(stored, values, strict=True)), commands=commands)
