@@ -192,7 +192,7 @@ def _kind_of(head: str) -> str | None:
     return None
 
 
-#: What takes outputs apart asks of the same text from three to ten times.
+#: What takes outputs apart asks of each text some three times.
 _kept_kind_of = lru_cache(maxsize=256)(_kind_of)
 
 
