@@ -15,8 +15,8 @@ from .sql.within import within
 if TYPE_CHECKING:
     from .open_history import OpenHistory
 
-__all__ = ["ANSWERED", "END", "SNAP_END", "between", "during", "earlier_names", "elsewhere", "heard_late",
-           "last_answers", "parts", "since", "there", "times"]
+__all__ = ["ANSWERED", "ANSWERS_UPTO", "END", "HAS_ANSWERED", "SNAP_END", "between", "during", "earlier_names",
+           "elsewhere", "heard_late", "last_answers", "parts", "since", "there", "times"]
 
 ANSWERED = ("ok", "partial")
 HAS_ANSWERED = or_(*(snap.c.status == each for each in ANSWERED))
@@ -90,7 +90,8 @@ def there(number: Any, also: Collection[int]) -> Any:
                                     & host.c.retired_audit.is_(None))
 
 
-_ANSWERS = Hot(
+#: Their answers up to an audit: host, last audit, what it reported about itself; the oldest first.
+ANSWERS_UPTO = Hot(
     select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
     .where(within(snap.c.host_id, "hosts"), HAS_ANSWERED, snap.c.from_audit <= bindparam("upto"))
     .order_by(snap.c.from_audit))
@@ -100,7 +101,7 @@ def last_answers(connection: Connection, host_ids: Collection[int], number: int)
     """(host, its last audit up to ``number`` with an answer, what it reported about itself there)."""
     found: dict[int, Any] = {}
     for part in parts(host_ids):
-        found.update((row[0], row) for row in _ANSWERS(connection, {"hosts": part, "upto": number}))
+        found.update((row[0], row) for row in ANSWERS_UPTO(connection, {"hosts": part, "upto": number}))
     return list(found.values())
 
 

@@ -212,7 +212,7 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
     with store.db.read() as connection:
         when = audit_queries.times(store, connection)
         rows = connection.execute(wanted.add_columns(finding_span.c.finding_id)).all()
-        ran = runs(connection, {row[0] for row in rows if row[8] is not None})
+        ran = runs(connection, {number for number, *_, after, _, _ in rows if after is not None})
         # Thousands of hosts have the same ones since the same audit: each text and interval is there once.
         once = dict[str, str]().setdefault
         gpus = with_gpus(connection, [(number, found, begun) for number, *_, outcome, begun, after, _, found in rows
@@ -221,7 +221,7 @@ def _listed(store: OpenHistory, wanted: Select[Any], called: Mapping[int, str],
         told = {} if after is None else last_told(store, connection, [
             _over(number, check, subject, code, outcome, until)
             for number, _, _, check, subject, code, outcome, _, _, until, _ in rows], after)
-        ends = {} if after is None else _ends(connection, when, {(row[0], row[9]) for row in rows})
+        ends = {} if after is None else _ends(connection, when, {(number, until) for number, *_, until, _ in rows})
         return [ProblemSince(called.get(number) or once(name, name), once(group, group), once(check, check),
                              once(subject, subject), once(outcome, outcome), age(begun, after), until,
                              after is not None and receipt(ran, number, begun) is not None,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from ..audit_queries import HAS_ANSWERED, SNAP_END, during, parts
-from ..schema import host, snap, span
+from ..audit_queries import ANSWERS_UPTO, during, parts
+from ..schema import span
 from ..spans import families
 from ..sql.compiled_statements import Hot
 from ..sql.within import within
@@ -69,10 +69,6 @@ def last_told(store: OpenHistory, connection: Connection, number: int,
     return found
 
 
-_ANSWERS = Hot(
-    select(snap.c.host_id, SNAP_END, snap.c.about_id).join(host, host.c.id == snap.c.host_id)
-    .where(within(snap.c.host_id, "hosts"), HAS_ANSWERED, snap.c.from_audit <= bindparam("upto"))
-    .order_by(snap.c.from_audit.desc()))
 _HAVING = Hot(select(span.c.host_id, span.c.fact_id).where(
     within(span.c.host_id, "hosts"), within(span.c.fact_id, "facts"), during(bindparam("then"))))
 
@@ -81,7 +77,7 @@ def _answers(connection: Connection, number: int, hosts: Collection[int]) -> dic
     """Host -> (last audit, what it reported about itself) of all its answers up to that audit, the newest first."""
     found: dict[int, list[tuple[int, int]]] = {}
     for part in parts(hosts):
-        for host_id, ended, about in _ANSWERS(connection, {"hosts": part, "upto": number}):
+        for host_id, ended, about in reversed(ANSWERS_UPTO(connection, {"hosts": part, "upto": number})):
             found.setdefault(host_id, []).append((min(ended, number), about))
     return found
 
